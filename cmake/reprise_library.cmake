@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: Apache-2.0
+# One static library per source folder. The DEPENDS list of a folder is its dependency rule.
+
+# Flags every reprise target is built with. Contraction is explicit: fma only where the code says fma.
+add_library(reprise_flags INTERFACE)
+target_include_directories(reprise_flags INTERFACE "${CMAKE_SOURCE_DIR}/src")
+target_compile_options(reprise_flags INTERFACE
+  -Wall -Wextra -Wpedantic -Wshadow -Wconversion -ffp-contract=off -march=x86-64-v2)
+if(REPRISE_WERROR)
+  target_compile_options(reprise_flags INTERFACE -Werror)
+endif()
+if(REPRISE_SANITIZE)
+  target_compile_options(reprise_flags INTERFACE -fsanitize=${REPRISE_SANITIZE} -fno-omit-frame-pointer -g)
+  target_link_options(reprise_flags INTERFACE -fsanitize=${REPRISE_SANITIZE})
+endif()
+
+# reprise_library(NAME [DEPENDS folder...] [LIBRARIES external...]): library reprise_NAME from every .cpp beside the caller.
+function(reprise_library name)
+  cmake_parse_arguments(arg "" "" "DEPENDS;LIBRARIES" ${ARGN})
+  file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*.cpp")
+  add_library(reprise_${name} STATIC ${sources})
+  set(dependencies ${arg_DEPENDS})
+  list(TRANSFORM dependencies PREPEND reprise_)
+  target_link_libraries(reprise_${name} PUBLIC reprise_flags ${dependencies} PRIVATE fmt::fmt ${arg_LIBRARIES})
+endfunction()
