@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ir/shape.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+
+namespace reprise {
+
+Shape::Shape(std::initializer_list<std::int64_t> extents)
+    : Shape(std::span<const std::int64_t>(extents.begin(), extents.size())) {}
+
+Shape::Shape(std::span<const std::int64_t> extents) {
+  for (const std::int64_t extent : extents) append(extent);
+}
+
+void Shape::append(Dim dim) {
+  if (rank_ == kMaxRank) throw UserError(fmt::format("a shape has at most {} dimensions; reshape the tensor to fewer", kMaxRank));
+  if (dim.extent < 0) throw UserError(fmt::format("an extent cannot be negative: {}", dim.extent));
+  dims_[rank_++] = dim;
+}
+
+std::int64_t Shape::numel() const {
+  std::int64_t n = 1;
+  for (std::size_t i = 0; i < rank_; ++i) n *= dims_[i].extent;
+  return n;
+}
+
+std::vector<std::int64_t> Shape::extents() const {
+  std::vector<std::int64_t> result(rank_);
+  for (std::size_t i = 0; i < rank_; ++i) result[i] = dims_[i].extent;
+  return result;
+}
+
+std::vector<std::int64_t> Shape::dense_strides() const {
+  std::vector<std::int64_t> strides(rank_, 1);
+  for (std::size_t i = rank_; i-- > 1;) strides[i - 1] = strides[i] * dims_[i].extent;
+  return strides;
+}
+
+std::size_t Shape::wrap(std::int64_t dim) const {
+  const auto rank = static_cast<std::int64_t>(rank_);
+  const std::int64_t wrapped = dim < 0 ? dim + rank : dim;
+  if (wrapped < 0 || wrapped >= rank) {
+    throw UserError(fmt::format("dimension out of range for shape {} of rank {}: {}", str(), rank, dim));
+  }
+  return static_cast<std::size_t>(wrapped);
+}
+
+std::string Shape::str() const {
+  std::string text = "[";
+  for (std::size_t i = 0; i < rank_; ++i) {
+    if (i != 0) text += ", ";
+    if (dims_[i].bounded()) text += fmt::format("{}<=", dims_[i].symbol.view());
+    text += fmt::format("{}", dims_[i].extent);
+  }
+  return text + "]";
+}
+
+bool operator==(const Shape& a, const Shape& b) {
+  return a.rank_ == b.rank_ && std::equal(a.dims_.begin(), a.dims_.begin() + a.rank_, b.dims_.begin());
+}
+
+Shape broadcast_shapes(const Shape& a, const Shape& b) {
+  const std::size_t rank = std::max(a.rank(), b.rank());
+  const Dim one{1, {}};
+  Shape result;
+  for (std::size_t i = 0; i < rank; ++i) {
+    const Dim da = i + a.rank() < rank ? one : a.dim(i + a.rank() - rank);
+    const Dim db = i + b.rank() < rank ? one : b.dim(i + b.rank() - rank);
+    if (da != db && da != one && db != one) {
+      throw UserError(fmt::format("shapes do not broadcast, extents must be equal or 1: {} and {}", a.str(), b.str()));
+    }
+    result.append(da == one ? db : da);
+  }
+  return result;
+}
+
+std::string TensorType::str() const {
+  std::string text = fmt::format("{}{}", dtype_name(dtype), shape.str());
+  if (device == Device::cuda) text += "@cuda";
+  return text;
+}
+
+}  // namespace reprise
