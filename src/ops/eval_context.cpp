@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/eval_context.h"
+
+#include <cstring>
+
+#include "base/error.h"
+
+namespace reprise {
+namespace {
+
+template <class T, class C>
+C widen(T x) {
+  return static_cast<C>(x);
+}
+template <class T, class C>
+  requires std::is_same_v<T, bfloat16> || std::is_same_v<T, float16>
+C widen(T x) {
+  return static_cast<C>(to_float(x));
+}
+
+template <class T, class C>
+T narrow(C x) {
+  if constexpr (std::is_same_v<T, bfloat16>) {
+    return to_bfloat16(static_cast<float>(x));
+  } else if constexpr (std::is_same_v<T, float16>) {
+    return to_float16(static_cast<float>(x));
+  } else if constexpr (std::is_same_v<T, bool>) {
+    return x != C{};
+  } else {
+    return static_cast<T>(x);
+  }
+}
+
+template <class F>
+void with_storage_type(DType dtype, F&& f) {
+  switch (dtype) {
+    case DType::float32: return f(float{});
+    case DType::float64: return f(double{});
+    case DType::bfloat16: return f(bfloat16{});
+    case DType::float16: return f(float16{});
+    case DType::int32: return f(std::int32_t{});
+    case DType::int64: return f(std::int64_t{});
+    case DType::boolean: return f(bool{});
+  }
+}
+
+}  // namespace
+
+template <class C>
+std::vector<C> EvalContext::load(std::size_t i) const {
+  const ArrayRef& array = inputs_[i];
+  std::vector<C> values(static_cast<std::size_t>(array.type->shape.numel()));
+  with_storage_type(array.type->dtype, [&](auto zero) {
+    using T = decltype(zero);
+    const auto* const data = static_cast<const T*>(array.data);
+    for (std::size_t k = 0; k < values.size(); ++k) values[k] = widen<T, C>(data[k]);
+  });
+  return values;
+}
+
+template <class C>
+void EvalContext::store(std::size_t i, std::span<const C> values) const {
+  const ArrayRef& array = outputs_[i];
+  REPRISE_CHECK(static_cast<std::int64_t>(values.size()) == array.type->shape.numel(), "an evaluate made the wrong number of elements");
+  with_storage_type(array.type->dtype, [&](auto zero) {
+    using T = decltype(zero);
+    auto* const data = static_cast<T*>(array.data);
+    for (std::size_t k = 0; k < values.size(); ++k) data[k] = narrow<T, C>(values[k]);
+  });
+}
+
+template std::vector<float> EvalContext::load<float>(std::size_t) const;
+template std::vector<double> EvalContext::load<double>(std::size_t) const;
+template std::vector<std::int64_t> EvalContext::load<std::int64_t>(std::size_t) const;
+template void EvalContext::store<float>(std::size_t, std::span<const float>) const;
+template void EvalContext::store<double>(std::size_t, std::span<const double>) const;
+template void EvalContext::store<std::int64_t>(std::size_t, std::span<const std::int64_t>) const;
+
+}  // namespace reprise

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/op_table.h"
+
+#include <fmt/format.h>
+
+#include <deque>
+#include <mutex>
+#include <optional>
+
+#include "base/error.h"
+
+namespace reprise {
+namespace {
+
+struct Table {
+  std::mutex mutex;
+  std::vector<std::optional<OpRow>> builtin{kBuiltinOpcodeCount};
+  std::deque<OpRow> user;  // a deque never moves its elements
+
+  Table() {
+    for (auto* family : {constant_rows, pointwise_rows, binary_rows, reduction_rows, softmax_rows, order_rows, random_rows,
+                         optimizer_rows, view_rows, movement_rows, index_rows, matmul_rows, norm_rows, rope_rows, loss_rows,
+                         attention_rows, region_rows, collective_rows}) {
+      for (OpRow& row : family()) {
+        auto& place = builtin.at(row.opcode.index);
+        REPRISE_CHECK(!place.has_value(), fmt::format("two rows for op {}", opcode_name(row.opcode)));
+        place = std::move(row);
+      }
+    }
+  }
+};
+
+Table& table() {
+  static Table* const instance = new Table;  // never destroyed: rows are used until the last thread ends
+  return *instance;
+}
+
+}  // namespace
+
+const OpRow& op_row(Opcode opcode) {
+  Table& all = table();
+  if (opcode.index < kBuiltinOpcodeCount) {
+    const auto& row = all.builtin[opcode.index];
+    REPRISE_CHECK(row.has_value(), fmt::format("op {} has no row", opcode_name(opcode)));
+    return *row;
+  }
+  const std::lock_guard lock(all.mutex);
+  const std::size_t index = opcode.index - kBuiltinOpcodeCount;
+  REPRISE_CHECK(index < all.user.size(), fmt::format("op {} has no row", opcode_name(opcode)));
+  return all.user[index];
+}
+
+Opcode register_op(std::string_view name, OpRow row) {
+  if (!row.infer) throw UserError(fmt::format("a user op needs `infer`: {}", name));
+  if (!row.decompose && !row.evaluate) {
+    throw UserError(fmt::format("a user op needs `decompose`, or `evaluate` where it is opaque: {}", name));
+  }
+  Table& all = table();
+  const std::lock_guard lock(all.mutex);
+  row.opcode = register_opcode(name);
+  all.user.push_back(std::move(row));
+  return all.user.back().opcode;
+}
+
+}  // namespace reprise
