@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every byte reprise writes to a file goes through `write_all`: short writes and interruptions are handled once, and
+// tests inject a full disk or a read-only folder in one place (io/write_fault.h).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "io/file_descriptor.h"
+
+namespace reprise {
+
+/// Writes all of `bytes` to `fd`. UserError naming `path` and the cause when the system refuses.
+void write_all(int fd, std::span<const std::byte> bytes, const std::filesystem::path& path);
+void write_all(int fd, std::string_view text, const std::filesystem::path& path);
+
+/// A file that appears whole or not at all: bytes go to a hidden temporary beside `path`, and `commit` makes them
+/// durable and renames. Without `commit` the temporary is removed and whatever was at `path` stays.
+class AtomicFile {
+ public:
+  /// Creates the temporary. UserError when the folder is missing or not writable, or `path` is not a regular file.
+  explicit AtomicFile(std::filesystem::path path);
+  ~AtomicFile();
+  AtomicFile(const AtomicFile&) = delete;
+  AtomicFile& operator=(const AtomicFile&) = delete;
+
+  void write(std::span<const std::byte> bytes);
+  void write(std::string_view text);
+  /// Bytes written so far.
+  std::uint64_t size() const { return size_; }
+  const std::filesystem::path& path() const { return path_; }
+  /// Flushes to disk, renames over `path`, flushes the folder. Nothing may be written afterwards.
+  void commit();
+
+ private:
+  void flush();
+
+  std::filesystem::path path_;
+  std::filesystem::path temporary_;
+  FileDescriptor fd_;
+  std::vector<std::byte> buffer_;
+  std::uint64_t size_ = 0;
+};
+
+/// A log that grows line by line; each `append` is handed to the system before it returns.
+class AppendFile {
+ public:
+  /// Opens `path` for appending, creating it if needed.
+  explicit AppendFile(std::filesystem::path path);
+
+  void append(std::string_view text);
+  /// Makes what was appended durable.
+  void sync();
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+  FileDescriptor fd_;
+};
+
+/// Writes `text` as the whole content of `path`: atomically for a regular file, straight into a pipe or device;
+/// "-" is standard output.
+void write_text_file(const std::filesystem::path& path, std::string_view text);
+
+/// Returns the whole content of `path`, which may be a pipe; "-" is standard input.
+std::string read_text_file(const std::filesystem::path& path);
+
+}  // namespace reprise
