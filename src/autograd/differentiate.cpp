@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "autograd/differentiate.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "base/error.h"
+#include "ops/builders.h"
+#include "ops/op_table.h"
+
+namespace reprise {
+namespace {
+
+bool differentiable(const Trace& trace, ValueId value) { return is_floating(trace.type(value).dtype); }
+
+/// Which values depend on a wrt through floating values: forward reachability over the first `node_count` nodes.
+std::vector<bool> reached_from(const Trace& trace, std::span<const ValueId> wrt) {
+  std::vector<bool> reached(trace.values.size(), false);
+  for (const ValueId value : wrt) reached[value.index()] = true;
+  for (const Node& node : trace.nodes) {
+    const bool any = std::any_of(node.inputs.begin(), node.inputs.end(), [&](ValueId in) { return reached[in.index()]; });
+    if (!any) continue;
+    for (const ValueId out : node.outputs) reached[out.index()] = differentiable(trace, out);
+  }
+  return reached;
+}
+
+void check_preconditions(const Trace& forward, std::span<const ValueId> wrt, std::size_t loss) {
+  for (const Node& node : forward.nodes) {
+    REPRISE_CHECK(!node.in_place, fmt::format("differentiate met in-place op {}_; functionalize runs first", opcode_name(node.opcode)));
+    REPRISE_CHECK(!has_trait(op_row(node.opcode).traits, Trait::random),
+                  fmt::format("differentiate met random op {}; the rng pass runs first", opcode_name(node.opcode)));
+  }
+  if (loss >= forward.outputs.size()) {
+    throw UserError(fmt::format("the trace has no output to differentiate: output {} of {}", loss, forward.outputs.size()));
+  }
+  const TensorType& type = forward.type(forward.outputs[loss]);
+  if (!is_floating(type.dtype) || type.shape.numel() != 1) {
+    throw UserError(fmt::format("only a floating scalar can be differentiated, reduce the loss first: {}", type.str()));
+  }
+  for (const ValueId value : wrt) {
+    const Value& input = forward[value];
+    if (input.producer.valid() || !is_floating(input.type.dtype)) {
+      throw UserError(fmt::format("gradients are taken with respect to floating inputs only: {} {}", input.type.str(), input.name));
+    }
+  }
+}
+
+/// Copies `forward`, replacing by their decomposition the ops that have one, have no vjp, and lie on a gradient's path.
+Trace with_differentiable_ops(const Trace& forward, std::span<const ValueId> wrt) {
+  const std::vector<bool> reached = reached_from(forward, wrt);
+  const auto must_go = [&](const Node& node) {
+    const OpRow& row = op_row(node.opcode);
+    return !row.vjp && row.decompose &&
+           std::any_of(node.outputs.begin(), node.outputs.end(), [&](ValueId out) { return reached[out.index()]; });
+  };
+  if (std::none_of(forward.nodes.begin(), forward.nodes.end(), must_go)) return forward;
+
+  Trace result;
+  result.name = forward.name;
+  Builder b(result);
+  std::vector<ValueId> map(forward.values.size());
+  for (const TraceInput& input : forward.inputs) {
+    const Value& value = forward[input.value];
+    map[input.value.index()] = result.add_input(value.type, input.role, value.name);
+    result[map[input.value.index()]].tags = value.tags;
+  }
+  for (const Node& node : forward.nodes) {
+    std::vector<ValueId> inputs;
+    for (const ValueId in : node.inputs) inputs.push_back(map[in.index()]);
+    b.context = {node.phase, node.module, node.region, node.source, {}};
+    const std::vector<ValueId> outputs = must_go(node) ? op_row(node.opcode).decompose(b, node, inputs)
+                                                       : b.emit_like(node, inputs, forward[node.outputs[0]].name);
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+      map[node.outputs[i].index()] = outputs[i];
+      auto& tags = result[outputs[i]].tags;
+      const auto& wanted = forward[node.outputs[i]].tags;
+      tags.insert(tags.end(), wanted.begin(), wanted.end());
+    }
+  }
+  for (const ValueId out : forward.outputs) result.outputs.push_back(map[out.index()]);
+  result.donations = forward.donations;
+  return with_differentiable_ops(result, wrt);  // a decomposition may use such ops again; inputs keep their ids
+}
+
+/// The cotangents collected so far: at most one value per forward value, summed as contributions arrive.
+class Cotangents {
+ public:
+  Cotangents(Builder& b, std::size_t count) : b_(b), sum_(count) {}
+
+  ValueId of(ValueId value) const { return sum_[value.index()]; }
+
+  void add(ValueId value, ValueId contribution) {
+    REPRISE_CHECK(b_.type(contribution) == b_.type(value),
+                  fmt::format("a cotangent of {} has the wrong type: {} for {}", b_.trace()[value].name,
+                              b_.type(contribution).str(), b_.type(value).str()));
+    ValueId& sum = sum_[value.index()];
+    sum = sum.valid() ? ops::add(b_, sum, contribution) : contribution;
+  }
+
+ private:
+  Builder& b_;
+  std::vector<ValueId> sum_;
+};
+
+void differentiate_node(Builder& b, const Node& node, const std::vector<bool>& reached, Cotangents& cotangents) {
+  const OpRow& row = op_row(node.opcode);
+  if (!row.vjp) return;
+  std::vector<ValueId> flowing;
+  bool any = false;
+  for (const ValueId out : node.outputs) {
+    flowing.push_back(cotangents.of(out));
+    any = any || flowing.back().valid();
+  }
+  const std::size_t n_inputs = node.inputs.size();
+  const auto needs = std::make_unique<bool[]>(n_inputs);
+  bool wanted = false;
+  for (std::size_t i = 0; i < n_inputs; ++i) {
+    needs[i] = reached[node.inputs[i].index()];
+    wanted = wanted || needs[i];
+  }
+  if (!any || !wanted) return;
+
+  b.context = {Phase::backward, node.module, node.region, node.source, {{TagKind::prefer_recompute, "autograd"}}};
+  VjpContext context{b, node, flowing, {needs.get(), n_inputs}};
+  const std::vector<ValueId> contributions = row.vjp(context);
+  REPRISE_CHECK(contributions.size() == n_inputs,
+                fmt::format("the vjp of {} returned {} cotangents for {} inputs", opcode_name(node.opcode), contributions.size(), n_inputs));
+  for (std::size_t i = 0; i < n_inputs; ++i) {
+    if (needs[i] && contributions[i].valid()) cotangents.add(node.inputs[i], contributions[i]);
+  }
+}
+
+bool glob_matches(std::string_view pattern, std::string_view text) {
+  if (pattern.empty()) return text.empty();
+  if (pattern.front() == '*') {
+    return glob_matches(pattern.substr(1), text) || (!text.empty() && glob_matches(pattern, text.substr(1)));
+  }
+  return !text.empty() && (pattern.front() == '?' || pattern.front() == text.front()) &&
+         glob_matches(pattern.substr(1), text.substr(1));
+}
+
+}  // namespace
+
+JointTrace differentiate(const Trace& forward, std::span<const ValueId> wrt, std::size_t loss) {
+  check_preconditions(forward, wrt, loss);
+  JointTrace joint;
+  joint.trace = with_differentiable_ops(forward, wrt);
+  joint.wrt.assign(wrt.begin(), wrt.end());
+  Trace& trace = joint.trace;
+  const std::size_t forward_nodes = trace.nodes.size();
+  const std::vector<bool> reached = reached_from(trace, wrt);
+
+  Builder b(trace);
+  Cotangents cotangents(b, trace.values.size());
+  b.context.phase = Phase::backward;
+  b.context.tags = {{TagKind::prefer_recompute, "autograd"}};
+  const ValueId out = trace.outputs[loss];
+  if (reached[out.index()]) {
+    const TensorType type = trace.type(out);
+    cotangents.add(out, ops::full(b, type.shape, type.dtype, 1));
+  }
+  for (std::size_t n = forward_nodes; n-- > 0;) {
+    const Node node = trace.nodes[n];  // a copy: emitting moves the node list
+    differentiate_node(b, node, reached, cotangents);
+  }
+  for (const ValueId value : wrt) {
+    b.context = {Phase::backward, {}, {}, {}, {}};
+    const ValueId gradient = cotangents.of(value);
+    joint.gradients.push_back(gradient.valid() ? gradient : ops::zeros_like(b, value));
+    trace.outputs.push_back(joint.gradients.back());
+  }
+  return joint;
+}
+
+std::vector<ValueId> trainable_parameters(const Trace& forward, std::string_view globs) {
+  std::vector<bool> chosen(forward.values.size(), false);
+  std::string_view rest = globs;
+  while (true) {
+    const std::size_t comma = rest.find(',');
+    const std::string_view pattern = rest.substr(0, comma);
+    bool found = false;
+    for (const TraceInput& input : forward.inputs) {
+      if (input.role != Role::param || !glob_matches(pattern, forward[input.value].name)) continue;
+      chosen[input.value.index()] = true;
+      found = true;
+    }
+    if (!found) throw UserError(fmt::format("no parameter matches the pattern '{}' of trainable", pattern));
+    if (comma == std::string_view::npos) break;
+    rest.remove_prefix(comma + 1);
+  }
+  std::vector<ValueId> parameters;
+  for (const TraceInput& input : forward.inputs) {
+    if (chosen[input.value.index()]) parameters.push_back(input.value);
+  }
+  return parameters;
+}
+
+}  // namespace reprise
