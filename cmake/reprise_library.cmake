@@ -22,4 +22,21 @@ function(reprise_library name)
   set(dependencies ${arg_DEPENDS})
   list(TRANSFORM dependencies PREPEND reprise_)
   target_link_libraries(reprise_${name} PUBLIC reprise_flags ${dependencies} PRIVATE fmt::fmt ${arg_LIBRARIES})
+  list(JOIN arg_DEPENDS "," joined)
+  set_property(GLOBAL APPEND PROPERTY REPRISE_LAYERS "${name}=${joined}")
+  file(GLOB headers CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*.h")
+  set_property(GLOBAL APPEND PROPERTY REPRISE_HEADERS ${headers})
+endfunction()
+
+# Tests of the structure: the layers hold, and every header compiles by itself.
+function(reprise_structure_tests)
+  get_property(layers GLOBAL PROPERTY REPRISE_LAYERS)
+  list(JOIN layers "\\;" rules)
+  add_test(NAME structure/layers
+    COMMAND "${CMAKE_COMMAND}" "-DSOURCE=${CMAKE_SOURCE_DIR}" "-DRULES=${rules}" -P "${CMAKE_SOURCE_DIR}/cmake/check_layers.cmake")
+  get_property(headers GLOBAL PROPERTY REPRISE_HEADERS)
+  list(JOIN headers "\n" lines)
+  file(WRITE "${CMAKE_BINARY_DIR}/headers.txt" "${lines}\n")
+  add_test(NAME structure/headers
+    COMMAND sh -c "xargs -n 1 -P 2 '${CMAKE_CXX_COMPILER}' -std=c++20 -march=x86-64-v2 -fsyntax-only -w -x c++ -I '${CMAKE_SOURCE_DIR}/src' < '${CMAKE_BINARY_DIR}/headers.txt'")
 endfunction()

@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: Apache-2.0
+# cmake -DSOURCE=dir -DRULES="folder=dep,dep;..." -P check_layers.cmake
+# Fails when a file of a folder includes a header of a folder that its library does not list under DEPENDS.
+cmake_minimum_required(VERSION 3.25)
+
+set(violations 0)
+foreach(rule ${RULES})
+  string(REGEX MATCH "^([a-z_]+)=(.*)$" matched "${rule}")
+  set(folder ${CMAKE_MATCH_1})
+  string(REPLACE "," ";" allowed "${CMAKE_MATCH_2}")
+  list(APPEND allowed ${folder})
+  file(GLOB_RECURSE sources "${SOURCE}/src/${folder}/*.h" "${SOURCE}/src/${folder}/*.cpp")
+  foreach(source ${sources})
+    file(STRINGS "${source}" includes REGEX "^#include \"[a-z_]+/")
+    foreach(line ${includes})
+      string(REGEX REPLACE "^#include \"([a-z_]+)/.*" "\\1" target "${line}")
+      if(NOT target IN_LIST allowed)
+        file(RELATIVE_PATH shown "${SOURCE}" "${source}")
+        message("${shown}: ${line}: src/${folder} may include only ${allowed}")
+        math(EXPR violations "${violations} + 1")
+      endif()
+    endforeach()
+  endforeach()
+endforeach()
+if(violations)
+  message(FATAL_ERROR "${violations} includes break the layers")
+endif()
