@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-# cmake -DSOURCE=dir -DRULES="folder=dep,dep;..." -P check_layers.cmake
-# Fails when a file of a folder includes a header of a folder that its library does not list under DEPENDS.
+# cmake -DSOURCE=dir -DRULES=file -P check_layers.cmake
+# The file holds a line "folder=dep,dep" per library. Fails when a file of a folder includes a header of a folder that its library does not list under DEPENDS.
 cmake_minimum_required(VERSION 3.25)
 
 set(violations 0)
-foreach(rule ${RULES})
+file(STRINGS "${RULES}" rules)
+foreach(rule ${rules})
   string(REGEX MATCH "^([a-z_]+)=(.*)$" matched "${rule}")
   set(folder ${CMAKE_MATCH_1})
   string(REPLACE "," ";" allowed "${CMAKE_MATCH_2}")

@@ -33,7 +33,7 @@ function(reprise_structure_tests)
   get_property(layers GLOBAL PROPERTY REPRISE_LAYERS)
   list(JOIN layers "\\;" rules)
   add_test(NAME structure/layers
-    COMMAND "${CMAKE_COMMAND}" "-DSOURCE=${CMAKE_SOURCE_DIR}" "-DRULES=${rules}" -P "${CMAKE_SOURCE_DIR}/cmake/check_layers.cmake")
+    COMMAND "${CMAKE_COMMAND}" "-DSOURCE=${CMAKE_SOURCE_DIR}" "-DRULES=${CMAKE_BINARY_DIR}/layers.txt" -P "${CMAKE_SOURCE_DIR}/cmake/check_layers.cmake")
   get_property(headers GLOBAL PROPERTY REPRISE_HEADERS)
   list(JOIN headers "\n" lines)
   file(WRITE "${CMAKE_BINARY_DIR}/headers.txt" "${lines}\n")
