@@ -31,7 +31,8 @@ endfunction()
 # Tests of the structure: the layers hold, and every header compiles by itself.
 function(reprise_structure_tests)
   get_property(layers GLOBAL PROPERTY REPRISE_LAYERS)
-  list(JOIN layers "\\;" rules)
+  list(JOIN layers "\n" rules)
+  file(WRITE "${CMAKE_BINARY_DIR}/layers.txt" "${rules}\n")
   add_test(NAME structure/layers
     COMMAND "${CMAKE_COMMAND}" "-DSOURCE=${CMAKE_SOURCE_DIR}" "-DRULES=${CMAKE_BINARY_DIR}/layers.txt" -P "${CMAKE_SOURCE_DIR}/cmake/check_layers.cmake")
   get_property(headers GLOBAL PROPERTY REPRISE_HEADERS)
