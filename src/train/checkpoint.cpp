@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/checkpoint.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstring>
+
+#include "base/error.h"
+#include "io/directory.h"
+#include "io/file_write.h"
+#include "io/json.h"
+#include "io/json_view.h"
+#include "io/safetensors.h"
+
+namespace reprise {
+namespace {
+
+constexpr std::int64_t kFormatVersion = 1;
+constexpr std::string_view kStepPrefix = "step-";
+
+/// The N of a folder called step-N.
+std::optional<std::int64_t> step_of(std::string_view name) {
+  if (!name.starts_with(kStepPrefix)) return std::nullopt;
+  const std::string_view digits = name.substr(kStepPrefix.size());
+  std::int64_t step = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), step);
+  if (error != std::errc() || end != digits.data() + digits.size() || digits.empty()) return std::nullopt;
+  return step;
+}
+
+/// The steps for which RUN holds a checkpoint, ascending.
+std::vector<std::int64_t> checkpoint_steps(const std::filesystem::path& run) {
+  std::vector<std::int64_t> steps;
+  for (const std::string& name : list_directory(run)) {
+    if (const auto step = step_of(name)) steps.push_back(*step);
+  }
+  std::sort(steps.begin(), steps.end());
+  return steps;
+}
+
+std::filesystem::path checkpoint_path(const std::filesystem::path& run, std::int64_t step) {
+  return run / fmt::format("{}{}", kStepPrefix, step);
+}
+
+std::string state_json(const TrainState& state) {
+  Json json = Json::object({{"format_version", kFormatVersion}, {"step", state.step}, {"tokens", state.tokens}});
+  json.set("best_validation_loss", state.has_validation_loss ? Json(state.best_validation_loss) : Json());
+  return write_json(json, 2) + "\n";
+}
+
+TrainState read_state(const std::filesystem::path& path) {
+  const Json json = read_json(path);
+  const JsonView view(json, path.string());
+  const std::int64_t version = view.at("format_version").integer();
+  if (version > kFormatVersion) {
+    view.fail(fmt::format("checkpoint format {} is newer than this program reads ({}); use a newer reprise", version, kFormatVersion));
+  }
+  TrainState state;
+  state.step = view.at("step").integer();
+  state.tokens = view.at("tokens").integer();
+  if (const auto best = view.find("best_validation_loss")) {
+    state.best_validation_loss = best->number();
+    state.has_validation_loss = true;
+  }
+  return state;
+}
+
+std::string shape_text(const std::vector<std::int64_t>& shape) { return fmt::format("[{}]", fmt::join(shape, ", ")); }
+
+template <class T>
+T read_as(const std::byte* bytes) {
+  T value;
+  std::memcpy(&value, bytes, sizeof(T));
+  return value;
+}
+
+double element(DType dtype, const std::byte* bytes) {
+  switch (dtype) {
+    case DType::float32: return static_cast<double>(read_as<float>(bytes));
+    case DType::float64: return read_as<double>(bytes);
+    case DType::bfloat16: return static_cast<double>(to_float(read_as<bfloat16>(bytes)));
+    case DType::float16: return static_cast<double>(to_float(read_as<float16>(bytes)));
+    default: throw InternalError("weights are of floating types");
+  }
+}
+
+void store_element(DType dtype, double value, std::byte* bytes) {
+  switch (dtype) {
+    case DType::float32: {
+      const auto x = static_cast<float>(value);
+      std::memcpy(bytes, &x, sizeof x);
+      return;
+    }
+    case DType::float64: std::memcpy(bytes, &value, sizeof value); return;
+    case DType::bfloat16: {
+      const bfloat16 x = to_bfloat16(static_cast<float>(value));
+      std::memcpy(bytes, &x, sizeof x);
+      return;
+    }
+    default: throw InternalError("parameters are float32, float64 or bfloat16");
+  }
+}
+
+const TensorSlot* slot_named(std::span<const TensorSlot> slots, std::string_view name) {
+  const auto found = std::find_if(slots.begin(), slots.end(), [&](const TensorSlot& slot) { return slot.name == name; });
+  return found == slots.end() ? nullptr : &*found;
+}
+
+/// Every slot has its tensor in the file and the other way round, with equal shapes.
+void check_matching(const SafetensorsFile& file, std::span<const TensorSlot> slots) {
+  for (const SafetensorsTensor& tensor : file.tensors()) {
+    const TensorSlot* const slot = slot_named(slots, tensor.name);
+    if (slot == nullptr) {
+      throw UserError(fmt::format("{}: the model has no tensor of this name; is it the right model? {}", file.path().string(), tensor.name));
+    }
+    if (slot->shape != tensor.shape) {
+      throw UserError(fmt::format("{}: wrong shape of {}: the file has {}, the model {}", file.path().string(), tensor.name,
+                                  shape_text(tensor.shape), shape_text(slot->shape)));
+    }
+  }
+  for (const TensorSlot& slot : slots) {
+    if (file.find(slot.name) == nullptr) {
+      throw UserError(fmt::format("{}: a tensor of the model is missing: {} {}", file.path().string(), slot.name, shape_text(slot.shape)));
+    }
+  }
+}
+
+/// Copies tensors bit for bit: dtypes must be equal.
+void load_exact(const std::filesystem::path& path, std::span<const TensorSlot> slots) {
+  const SafetensorsFile file = SafetensorsFile::open(path);
+  check_matching(file, slots);
+  for (const TensorSlot& slot : slots) {
+    const SafetensorsTensor& tensor = *file.find(slot.name);
+    if (tensor.dtype != slot.dtype) {
+      throw UserError(fmt::format("{}: wrong dtype of {}: the file has {}, the run {}", path.string(), slot.name,
+                                  dtype_name(tensor.dtype), dtype_name(slot.dtype)));
+    }
+    std::memcpy(slot.bytes.data(), tensor.bytes.data(), slot.bytes.size());
+    file.release(tensor);
+  }
+}
+
+void remove_old_checkpoints(const std::filesystem::path& run, std::int64_t keep_last) {
+  const std::vector<std::int64_t> steps = checkpoint_steps(run);
+  if (keep_last <= 0) return;
+  const auto kept = static_cast<std::size_t>(keep_last);
+  for (std::size_t i = 0; i + kept < steps.size(); ++i) remove_path(checkpoint_path(run, steps[i]));
+}
+
+}  // namespace
+
+void save_weights(const std::filesystem::path& path, std::span<const TensorSlot> slots) {
+  std::vector<SafetensorsPlan> plan;
+  for (const TensorSlot& slot : slots) plan.push_back({slot.name, slot.dtype, slot.shape});
+  SafetensorsWriter writer(path, std::move(plan), {{"format", "pt"}});
+  for (const TensorSlot& slot : slots) writer.write_tensor(slot.name, slot.bytes);
+  writer.finish();
+}
+
+void save_checkpoint(const std::filesystem::path& run, const TrainState& state, std::span<const TensorSlot> parameters,
+                     std::span<const TensorSlot> optimizer, std::int64_t keep_last) {
+  const std::filesystem::path final_path = checkpoint_path(run, state.step);
+  StagedDirectory folder(final_path);
+  save_weights(folder.path() / "model.safetensors", parameters);
+  save_weights(folder.path() / "optimizer.safetensors", optimizer);
+  write_text_file(folder.path() / "state.json", state_json(state));
+  folder.commit();
+  replace_symlink(run / "latest", final_path.filename());
+  remove_old_checkpoints(run, keep_last);
+}
+
+std::optional<std::filesystem::path> latest_checkpoint(const std::filesystem::path& run) {
+  std::error_code error;
+  const std::filesystem::path link = run / "latest";
+  if (std::filesystem::exists(link / "state.json", error)) return std::filesystem::canonical(link);
+  const std::vector<std::int64_t> steps = checkpoint_steps(run);
+  if (steps.empty()) return std::nullopt;
+  return checkpoint_path(run, steps.back());
+}
+
+TrainState load_checkpoint(const std::filesystem::path& checkpoint, std::span<const TensorSlot> parameters,
+                           std::span<const TensorSlot> optimizer) {
+  const TrainState state = read_state(checkpoint / "state.json");
+  load_exact(checkpoint / "model.safetensors", parameters);
+  load_exact(checkpoint / "optimizer.safetensors", optimizer);
+  return state;
+}
+
+void load_weights(const SafetensorsFile& file, std::span<const TensorSlot> slots) {
+  check_matching(file, slots);
+  for (const TensorSlot& slot : slots) {
+    const SafetensorsTensor& tensor = *file.find(slot.name);
+    if (!is_floating(tensor.dtype)) {
+      throw UserError(fmt::format("{}: wrong dtype of {}: weights are floating, the file has {}", file.path().string(), slot.name,
+                                  dtype_name(tensor.dtype)));
+    }
+    const std::size_t from = dtype_size(tensor.dtype);
+    const std::size_t to = dtype_size(slot.dtype);
+    const std::size_t count = slot.bytes.size() / to;
+    for (std::size_t i = 0; i < count; ++i) {
+      const double value = element(tensor.dtype, tensor.bytes.data() + i * from);
+      if (!std::isfinite(value)) {
+        throw UserError(fmt::format("{}: the weights hold a value that is not finite: {} element {} is {}", file.path().string(),
+                                    slot.name, i, value));
+      }
+      store_element(slot.dtype, value, slot.bytes.data() + i * to);
+    }
+    file.release(tensor);
+  }
+}
+
+}  // namespace reprise
