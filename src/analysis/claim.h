@@ -43,6 +43,14 @@ struct Claim {
   friend bool operator==(const Claim&, const Claim&) = default;
 };
 
+/// A trace in which every node that computes has its executor's claim, by node index; views share storage and have none.
+/// Every layout that a claim asks for holds, outputs are dense, and every donation can be carried out in some order.
+struct ClaimedTrace {
+  Trace trace;
+  std::vector<Claim> claims;
+  friend bool operator==(const ClaimedTrace&, const ClaimedTrace&) = default;
+};
+
 /// What a claim table decides on.
 struct ClaimRequest {
   const Node& node;
