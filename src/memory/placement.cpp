@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "memory/placement.h"
+
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <limits>
+#include <numeric>
+
+#include "base/error.h"
+
+namespace reprise {
+namespace {
+
+enum class Fit { lowest, tightest };
+
+/// One event list entry: bytes come or go at a position.
+struct Event {
+  std::int64_t position;
+  std::int64_t bytes;
+};
+
+/// Live bytes as a step function: position of each step and the bytes from there on.
+std::vector<Event> live_profile(std::span<const Buffer> buffers) {
+  std::vector<Event> events;
+  events.reserve(buffers.size() * 2);
+  for (const Buffer& buffer : buffers) {
+    events.push_back({buffer.first, buffer.bytes});
+    events.push_back({buffer.last + 1, -buffer.bytes});
+  }
+  std::sort(events.begin(), events.end(), [](const Event& a, const Event& b) { return a.position < b.position; });
+  std::vector<Event> profile;
+  std::int64_t live = 0;
+  for (std::size_t i = 0; i < events.size(); ++i) {
+    live += events[i].bytes;
+    if (i + 1 == events.size() || events[i + 1].position != events[i].position) profile.push_back({events[i].position, live});
+  }
+  return profile;
+}
+
+/// The most bytes that are alive together with each buffer.
+std::vector<std::int64_t> contention(std::span<const Buffer> buffers) {
+  const std::vector<Event> profile = live_profile(buffers);
+  std::vector<std::int64_t> most(buffers.size(), 0);
+  for (std::size_t i = 0; i < buffers.size(); ++i) {
+    auto at = std::lower_bound(profile.begin(), profile.end(), buffers[i].first,
+                               [](const Event& event, std::int64_t position) { return event.position < position; });
+    for (; at != profile.end() && at->position <= buffers[i].last; ++at) most[i] = std::max(most[i], at->bytes);
+  }
+  return most;
+}
+
+/// Places buffers one after another in `order`, each at the lowest or into the tightest gap between those placed before
+/// that live with it.
+class Packer {
+ public:
+  Packer(std::span<const Buffer> buffers, std::int64_t alignment) : buffers_(buffers), alignment_(alignment) {}
+
+  Placement pack(std::span<const std::size_t> order, Fit fit) {
+    Placement result;
+    result.offsets.assign(buffers_.size(), 0);
+    placed_.clear();
+    for (const std::size_t i : order) {
+      if (buffers_[i].bytes == 0) continue;
+      const std::int64_t offset = find_gap(buffers_[i], fit);
+      result.offsets[i] = offset;
+      result.peak = std::max(result.peak, offset + buffers_[i].bytes);
+      const Placed placed{offset, offset + buffers_[i].bytes, buffers_[i].first, buffers_[i].last};
+      const auto place = std::upper_bound(placed_.begin(), placed_.end(), placed,
+                                          [](const Placed& a, const Placed& b) { return a.offset < b.offset; });
+      placed_.insert(place, placed);
+    }
+    return result;
+  }
+
+ private:
+  struct Placed {
+    std::int64_t offset;
+    std::int64_t end;
+    std::int64_t first;
+    std::int64_t last;
+  };
+
+  std::int64_t up(std::int64_t bytes) const { return (bytes + alignment_ - 1) / alignment_ * alignment_; }
+
+  std::int64_t find_gap(const Buffer& buffer, Fit fit) const {
+    std::int64_t free_from = 0;
+    std::int64_t best = -1;
+    std::int64_t best_gap = std::numeric_limits<std::int64_t>::max();
+    for (const Placed& placed : placed_) {
+      if (placed.last < buffer.first || placed.first > buffer.last) continue;
+      const std::int64_t gap = placed.offset - free_from;
+      if (gap >= buffer.bytes && gap < best_gap) {
+        if (fit == Fit::lowest) return free_from;
+        best = free_from;
+        best_gap = gap;
+      }
+      free_from = std::max(free_from, up(placed.end));
+    }
+    return best >= 0 ? best : free_from;
+  }
+
+  std::span<const Buffer> buffers_;
+  std::int64_t alignment_;
+  std::vector<Placed> placed_;
+};
+
+std::vector<std::vector<std::size_t>> portfolio(std::span<const Buffer> buffers) {
+  const std::vector<std::int64_t> crowd = contention(buffers);
+  const auto length = [&](std::size_t i) { return buffers[i].last - buffers[i].first + 1; };
+  const auto area = [&](std::size_t i) { return static_cast<double>(buffers[i].bytes) * static_cast<double>(length(i)); };
+  // Each key is compared from the largest down; ties fall to the next key, and at last to the index.
+  using Key = std::array<double, 3>;
+  const auto number = [](std::int64_t x) { return static_cast<double>(x); };
+  const std::array<std::function<Key(std::size_t)>, 7> keys = {
+      [&](std::size_t i) { return Key{number(buffers[i].bytes), number(length(i)), 0}; },
+      [&](std::size_t i) { return Key{area(i), number(buffers[i].bytes), 0}; },
+      [&](std::size_t i) { return Key{number(length(i)), number(buffers[i].bytes), 0}; },
+      [&](std::size_t i) { return Key{number(crowd[i]), number(buffers[i].bytes), number(length(i))}; },
+      [&](std::size_t i) { return Key{number(crowd[i]), number(length(i)), number(buffers[i].bytes)}; },
+      [&](std::size_t i) { return Key{-number(buffers[i].first), number(buffers[i].bytes), number(length(i))}; },
+      [&](std::size_t i) { return Key{number(buffers[i].last), number(buffers[i].bytes), number(length(i))}; },
+  };
+  std::vector<std::vector<std::size_t>> orders;
+  for (const auto& key : keys) {
+    std::vector<Key> values(buffers.size());
+    for (std::size_t i = 0; i < buffers.size(); ++i) values[i] = key(i);
+    std::vector<std::size_t> order(buffers.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return values[a] > values[b]; });
+    orders.push_back(std::move(order));
+  }
+  return orders;
+}
+
+struct Candidate {
+  std::vector<std::size_t> order;
+  Fit fit = Fit::lowest;
+  Placement placement;
+};
+
+/// Walks over orders: again and again moves the buffers that end at the peak to an earlier place and packs anew. A step
+/// that makes things worse is kept too, since it often leads out of a dead end; the best placement seen is returned.
+Placement walk(std::span<const Buffer> buffers, Packer& packer, Candidate start, std::int64_t bound, std::int64_t rounds) {
+  Placement best = start.placement;
+  Placement current = start.placement;
+  std::vector<std::size_t>& order = start.order;
+  for (std::int64_t round = 0; round < rounds && best.peak > bound; ++round) {
+    std::size_t top = 0;
+    for (std::size_t k = 1; k < order.size(); ++k) {
+      const std::size_t i = order[k];
+      if (buffers[i].bytes > 0 && current.offsets[i] + buffers[i].bytes == current.peak) top = k;
+    }
+    if (top == 0) break;
+    // Mostly short moves: they keep more of what is good about the order. The pattern has no short period.
+    const std::size_t target = round % 7 == 6 ? top / 4 : (round % 3 == 2 ? top / 2 : top - top / 16 - 1);
+    const auto begin = order.begin();
+    std::rotate(begin + static_cast<std::ptrdiff_t>(target), begin + static_cast<std::ptrdiff_t>(top),
+                begin + static_cast<std::ptrdiff_t>(top) + 1);
+    current = packer.pack(order, start.fit);
+    if (current.peak < best.peak) best = current;
+  }
+  return best;
+}
+
+}  // namespace
+
+std::int64_t peak_live_bytes(std::span<const Buffer> buffers) {
+  std::int64_t peak = 0;
+  for (const Event& step : live_profile(buffers)) peak = std::max(peak, step.bytes);
+  return peak;
+}
+
+Placement place_buffers(std::span<const Buffer> buffers, std::int64_t alignment) {
+  REPRISE_CHECK(alignment > 0, "alignment of a placement");
+  for (const Buffer& buffer : buffers) REPRISE_CHECK(buffer.first <= buffer.last && buffer.bytes >= 0, "lifetime of a buffer");
+  const std::int64_t bound = peak_live_bytes(buffers);
+  Packer packer(buffers, alignment);
+  std::vector<Candidate> candidates;
+  Placement best;
+  best.peak = std::numeric_limits<std::int64_t>::max();
+  for (const auto& order : portfolio(buffers)) {
+    for (const Fit fit : {Fit::lowest, Fit::tightest}) {
+      candidates.push_back({order, fit, packer.pack(order, fit)});
+      if (candidates.back().placement.peak < best.peak) best = candidates.back().placement;
+      if (best.peak <= bound) return best;
+    }
+  }
+  // Packing is quadratic: the work is bounded, not the time, so that every machine makes the same plan.
+  constexpr std::int64_t kWork = 250'000'000;
+  const auto count = static_cast<std::int64_t>(buffers.size());
+  const std::int64_t rounds = std::min<std::int64_t>(1'000, kWork / (count * count * static_cast<std::int64_t>(candidates.size())));
+  for (Candidate& candidate : candidates) {
+    Placement walked = walk(buffers, packer, std::move(candidate), bound, rounds);
+    if (walked.peak < best.peak) best = std::move(walked);
+    if (best.peak <= bound) break;
+  }
+  return best;
+}
+
+}  // namespace reprise
