@@ -7,12 +7,13 @@
 #include <array>
 
 #include "base/error.h"
+#include "ir/attrs_fields.h"
 
 namespace reprise {
 
 bool operator==(const Node& a, const Node& b) {
   return a.opcode == b.opcode && a.in_place == b.in_place && a.phase == b.phase && a.inputs == b.inputs &&
-         a.outputs == b.outputs && a.attrs == b.attrs && a.bodies == b.bodies && a.module == b.module &&
+         a.outputs == b.outputs && attrs_equal(a.attrs, b.attrs) && a.bodies == b.bodies && a.module == b.module &&
          a.region == b.region && a.executor == b.executor && a.source == b.source;
 }
 
