@@ -148,16 +148,24 @@ class Verifier {
 
   /// The value whose storage `id` shares, through views and in-place nodes.
   ValueId storage_root(ValueId id) const {
-    while (trace_[id].producer.valid()) {
-      const Node& node = trace_[trace_[id].producer];
-      const bool shares = node.in_place || (find_layout(node.opcode) && trace_[id].output == 0);
-      if (!shares || node.inputs.empty() || node.inputs[0].value >= id.value) break;
+    std::size_t above = trace_.nodes.size();  // producers must come in falling order: an ill-formed trace may hold a circle
+    while (trace_[id].producer.valid() && trace_[id].producer.index() < above) {
+      above = trace_[id].producer.index();
+      const Node& node = trace_.nodes[above];
+      const bool shares = node.in_place || (trace_[id].output == 0 && is_view(node.opcode));
+      if (!shares || node.inputs.empty()) break;
       id = node.inputs[0];
     }
     return id;
   }
 
-  static bool find_layout(Opcode opcode) { return static_cast<bool>(op_row(opcode).layout); }
+  static bool is_view(Opcode opcode) {
+    try {
+      return static_cast<bool>(op_row(opcode).layout);
+    } catch (const Error&) {  // reported at the node itself
+      return false;
+    }
+  }
 
   void in_place(NodeId id, const OpRow& row) {
     const Node& node = trace_[id];
