@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// Characters to ids by table for ASCII and by hash for the rest.
+#include "train/char_tokenizer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <set>
+
+#include "base/error.h"
+#include "train/tokenizer_json.h"
+#include "train/utf8.h"
+
+namespace reprise {
+
+namespace {
+
+constexpr std::size_t kPiece = 65536;  // ids given to the sink at a time
+
+/// Returns how an error shows a character: itself when it can be printed, else nothing but its number.
+std::string shown(char32_t character) {
+  std::string text;
+  if (character >= 0x20 && character != 0x7F && !(character >= 0x80 && character < 0xA0)) {
+    text += '\'';
+    append_utf8(text, character);
+    text += "' ";
+  }
+  return text + fmt::format("(U+{:04X})", static_cast<std::uint32_t>(character));
+}
+
+}  // namespace
+
+CharTokenizer::CharTokenizer(std::vector<char32_t> characters) : characters_(std::move(characters)) {
+  REPRISE_CHECK(std::is_sorted(characters_.begin(), characters_.end(), std::less_equal<>()),
+                "characters must ascend without repeats");
+  for (std::size_t id = 0; id < characters_.size(); ++id) ids_.emplace(characters_[id], static_cast<std::int32_t>(id));
+}
+
+CharTokenizer CharTokenizer::learn(std::span<const std::string_view> documents) {
+  std::array<bool, 128> ascii{};
+  std::set<char32_t> others;
+  for (const std::string_view text : documents) {
+    for (std::size_t position = 0; position < text.size();) {
+      const auto byte = static_cast<std::uint8_t>(text[position]);
+      if (byte < 128) {
+        ascii[byte] = true;
+        ++position;
+        continue;
+      }
+      const Utf8Step step = read_utf8(text, position);
+      others.insert(step.code_point);
+      position += step.length;
+    }
+  }
+  std::vector<char32_t> characters;
+  for (std::size_t i = 0; i < ascii.size(); ++i) {
+    if (ascii[i]) characters.push_back(static_cast<char32_t>(i));
+  }
+  characters.insert(characters.end(), others.begin(), others.end());
+  return CharTokenizer(std::move(characters));
+}
+
+void CharTokenizer::encode_to(std::string_view text, const TokenSink& sink) const {
+  std::array<std::int32_t, 128> ascii;
+  ascii.fill(-1);
+  for (std::size_t id = 0; id < characters_.size() && characters_[id] < 128; ++id) {
+    ascii[characters_[id]] = static_cast<std::int32_t>(id);
+  }
+  std::vector<std::int32_t> ids;
+  ids.reserve(std::min(text.size(), kPiece));
+  for (std::size_t position = 0; position < text.size();) {
+    const Utf8Step step = read_utf8(text, position);
+    std::int32_t id = -1;
+    if (step.code_point < 128) {
+      id = ascii[step.code_point];
+    } else if (const auto found = ids_.find(step.code_point); found != ids_.end()) {
+      id = found->second;
+    }
+    if (id < 0) {
+      throw UserError(
+          fmt::format("character {} is not among the {} characters the tokenizer learned: leave it out, or train with a text "
+                      "that holds it or with --tokenizer bpe:N; byte offset {}",
+                      shown(step.code_point), characters_.size(), position));
+    }
+    ids.push_back(id);
+    if (ids.size() == kPiece) {
+      sink(ids);
+      ids.clear();
+    }
+    position += step.length;
+  }
+  if (!ids.empty()) sink(ids);
+}
+
+void CharTokenizer::append_bytes(std::int32_t id, std::string& bytes) const {
+  if (id < 0 || id >= vocab_size()) {
+    throw UserError(fmt::format("token id is outside the vocabulary of {}: {}", vocab_size(), id));
+  }
+  append_utf8(bytes, characters_[static_cast<std::size_t>(id)]);
+}
+
+std::string CharTokenizer::to_json() const { return write_char_json(characters_); }
+
+}  // namespace reprise
