@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// Options of `reprise train`.
+#include <array>
+
+#include "options/option_rows.h"
+
+namespace reprise {
+namespace {
+
+using enum OptionKind;
+using enum OptionGroup;
+
+constexpr CommandSet kTrain = only(Command::train);
+
+constexpr std::array kRows{
+    OptionRow{.name = "data", .kind = paths, .group = data, .commands = kTrain, .placeholder = "PATH...",
+              .help = "text files to train on"},
+    OptionRow{.name = "val_data", .kind = text, .group = data, .commands = kTrain, .default_text = "0.1", .placeholder = "PATH|FRACTION",
+              .help = "text file to validate on, or the share of the training text kept for it; 0 is no validation"},
+    OptionRow{.name = "tokenizer", .kind = text, .group = data, .commands = kTrain, .default_text = "char", .placeholder = "char|bpe:N|FILE",
+              .help = "one token per character, byte-level BPE with N tokens trained on the data, or a tokenizer.json"},
+    OptionRow{.name = "out", .kind = path, .group = output, .commands = kTrain, .placeholder = "RUN",
+              .help = "run folder to create: configuration, metrics, checkpoints and the model"},
+    OptionRow{.name = "resume", .kind = path, .group = output, .commands = kTrain, .placeholder = "RUN", .command_line_only = true,
+              .help = "continue the run in this folder from its latest checkpoint; its options hold, only the end, intervals, threads and recompute may change"},
+    OptionRow{.name = "overwrite", .kind = flag, .group = output, .commands = kTrain, .default_text = "False", .command_line_only = true,
+              .help = "remove the run folder first if it exists"},
+    OptionRow{.name = "eval_interval", .kind = integer, .group = output, .commands = kTrain, .default_text = "250", .minimum = 0,
+              .changes_on_resume = true, .help = "steps between validations; 0 is never"},
+    OptionRow{.name = "sample_interval", .kind = integer, .group = output, .commands = kTrain, .default_text = "0", .minimum = 0,
+              .changes_on_resume = true, .help = "steps between samples of generated text; 0 is never"},
+    OptionRow{.name = "save_interval", .kind = integer, .group = output, .commands = kTrain, .default_text = "500", .minimum = 0,
+              .changes_on_resume = true, .help = "steps between checkpoints; 0 is only at the end"},
+    OptionRow{.name = "keep_last", .kind = integer, .group = output, .commands = kTrain, .default_text = "2", .minimum = 1,
+              .changes_on_resume = true, .help = "number of checkpoints kept"},
+    OptionRow{.name = "log_interval", .kind = integer, .group = output, .commands = kTrain, .default_text = "10", .minimum = 1,
+              .changes_on_resume = true, .help = "steps between lines of progress and metrics"},
+
+    OptionRow{.name = "max_steps", .kind = integer, .group = schedule, .commands = kTrain, .default_text = "5000", .minimum = 1,
+              .changes_on_resume = true, .help = "optimizer steps to train for"},
+    OptionRow{.name = "max_tokens", .kind = count, .group = schedule, .commands = kTrain, .minimum = 1, .changes_on_resume = true,
+              .help = "tokens to train on, instead of max_steps"},
+    OptionRow{.name = "epochs", .kind = number, .group = schedule, .commands = kTrain, .minimum = 0, .minimum_excluded = true,
+              .changes_on_resume = true, .help = "passes over the data, instead of max_steps"},
+    OptionRow{.name = "max_time", .kind = duration, .group = schedule, .commands = kTrain, .minimum = 0, .minimum_excluded = true,
+              .changes_on_resume = true, .help = "stop after this time (90s, 30m, 2h) if the end has not come before"},
+    OptionRow{.name = "micro_batch_size", .kind = integer, .group = schedule, .commands = kTrain, .default_text = "12", .minimum = 1,
+              .help = "sequences computed at once"},
+    OptionRow{.name = "global_batch_size", .kind = integer, .group = schedule, .commands = kTrain, .minimum = 1,
+              .help = "sequences per optimizer step, a multiple of micro_batch_size, which is the default"},
+    OptionRow{.name = "schedule", .kind = choice, .group = schedule, .commands = kTrain, .default_text = "cosine",
+              .choices = "cosine|linear|constant|wsd", .help = "how the learning rate falls after the warm-up; wsd holds it, then decays over the last fifth"},
+    OptionRow{.name = "learning_rate", .kind = number, .group = schedule, .commands = kTrain, .default_text = "0.001", .minimum = 0,
+              .help = "highest learning rate"},
+    OptionRow{.name = "min_lr", .kind = number, .group = schedule, .commands = kTrain, .minimum = 0,
+              .help = "learning rate at the end; a tenth of learning_rate by default"},
+    OptionRow{.name = "warmup_steps", .kind = integer, .group = schedule, .commands = kTrain, .minimum = 0,
+              .help = "steps over which the learning rate rises; 100 by default, but at most a tenth of max_steps"},
+
+    OptionRow{.name = "max_norm", .kind = number, .group = optimizer, .commands = kTrain, .default_text = "1", .minimum = 0,
+              .help = "gradients are scaled down to this global norm; 0 is no clipping"},
+    OptionRow{.name = "weight_decay", .kind = number, .group = optimizer, .commands = kTrain, .default_text = "0.1", .minimum = 0,
+              .help = "decay of matrices; vectors have none"},
+    OptionRow{.name = "beta1", .kind = number, .group = optimizer, .commands = kTrain, .default_text = "0.9", .minimum = 0, .maximum = 0.999999,
+              .help = "decay of AdamW's first moment"},
+    OptionRow{.name = "beta2", .kind = number, .group = optimizer, .commands = kTrain, .default_text = "0.95", .minimum = 0, .maximum = 0.999999,
+              .help = "decay of AdamW's second moment"},
+};
+
+}  // namespace
+
+std::span<const OptionRow> train_option_rows() { return kRows; }
+
+}  // namespace reprise
