@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "options/option_rules.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/error.h"
+#include "options/option_table.h"
+
+namespace reprise {
+namespace {
+
+constexpr std::int64_t kWarmupSteps = 100;
+constexpr std::int64_t kByteTokens = 256;  // byte-level BPE starts from one token per byte
+
+[[noreturn]] void fail(const std::string& what) { throw UserError(what); }
+
+void derive(ResolvedOptions& options, std::string_view name, OptionValue value, std::string_view from) {
+  if (!options.has(name)) options.set(name, std::move(value), OptionSource::derived, fmt::format("default, from {}", from));
+}
+
+/// Training ends by one of these. The strongest source decides; two from one source contradict each other.
+void choose_end(ResolvedOptions& options) {
+  constexpr std::array<std::string_view, 3> kEnds{"max_steps", "max_tokens", "epochs"};
+  OptionSource strongest = OptionSource::unset;
+  for (const auto end : kEnds) strongest = std::max(strongest, options.option(end).source);
+  std::vector<std::string_view> chosen;
+  for (const auto end : kEnds) {
+    if (options.option(end).source == strongest) {
+      chosen.push_back(end);
+    } else {
+      options.unset(end);
+    }
+  }
+  if (chosen.size() > 1) fail(fmt::format("{} each say when training ends; give one", fmt::join(chosen, " and ")));
+}
+
+void check_batch(ResolvedOptions& options) {
+  const std::int64_t micro = options.get_int("micro_batch_size");
+  derive(options, "global_batch_size", micro, "micro_batch_size");
+  const std::int64_t global = options.get_int("global_batch_size");
+  if (global % micro != 0) {
+    fail(fmt::format("global_batch_size must be a multiple of micro_batch_size, not {} with {}; change one", global, micro));
+  }
+}
+
+void check_numerics(const ResolvedOptions& options) {
+  const bool float32 = options.get_text("dtype") == "float32";
+  if (options.get_flag("master_weights") && float32) {
+    fail("master_weights acts only with dtype bfloat16; leave it out, or add --dtype bfloat16");
+  }
+  if (!options.differs_from_default("rounding")) return;
+  if (float32) fail("rounding acts only with dtype bfloat16; leave it out, or add --dtype bfloat16");
+  if (options.get_flag("master_weights")) fail("rounding does not act with master_weights; leave one out");
+}
+
+void check_learning_rate(ResolvedOptions& options) {
+  const double highest = options.get_number("learning_rate");
+  if (options.get_text("schedule") == "constant") {
+    if (options.has("min_lr")) fail("min_lr does not act with schedule constant; leave one out");
+  } else {
+    derive(options, "min_lr", highest / 10, "learning_rate");
+    const double lowest = options.get_number("min_lr");
+    if (lowest > highest) fail(fmt::format("min_lr must be at most learning_rate, not {} with {}; change one", lowest, highest));
+  }
+  if (!options.has("max_steps")) {
+    derive(options, "warmup_steps", kWarmupSteps, "the table");
+    return;
+  }
+  const std::int64_t steps = options.get_int("max_steps");
+  derive(options, "warmup_steps", std::min(kWarmupSteps, steps / 10), "max_steps");
+  const std::int64_t warmup = options.get_int("warmup_steps");
+  if (warmup > steps) fail(fmt::format("warmup_steps must be at most max_steps, not {} with {}; change one", warmup, steps));
+}
+
+void check_val_data(const std::string& text) {
+  double share = 0;
+  const auto result = std::from_chars(text.data(), text.data() + text.size(), share);
+  const bool number = result.ec == std::errc{} && result.ptr == text.data() + text.size();
+  if (text.empty() || (number && !(share >= 0 && share < 1))) {
+    fail(fmt::format("val_data must be a file or a share of at least 0 and below 1, not \"{}\"", text));
+  }
+}
+
+void check_tokenizer(const std::string& text) {
+  if (text.empty()) fail("tokenizer must be char, bpe:N or a file, not \"\"");
+  if (!text.starts_with("bpe:")) return;
+  std::int64_t size = 0;
+  const auto result = std::from_chars(text.data() + 4, text.data() + text.size(), size);
+  if (result.ec != std::errc{} || result.ptr != text.data() + text.size() || size <= kByteTokens) {
+    fail(fmt::format("tokenizer bpe:N needs an integer N above {}, not \"{}\"", kByteTokens, text));
+  }
+}
+
+void check_resume(const ResolvedOptions& options) {
+  if (!options.has("resume")) return;
+  if (options.get_flag("overwrite")) fail("resume continues a run and overwrite removes it; give one");
+  if (options.given("init_from") && options.option("init_from").source == OptionSource::command_line) {
+    fail("resume takes its weights from the run; leave init_from out");
+  }
+}
+
+void check_train(ResolvedOptions& options) {
+  check_resume(options);
+  choose_end(options);
+  check_batch(options);
+  check_numerics(options);
+  check_learning_rate(options);
+  check_val_data(options.get_text("val_data"));
+  check_tokenizer(options.get_text("tokenizer"));
+}
+
+void check_bench(ResolvedOptions& options) {
+  check_batch(options);
+  check_numerics(options);
+  const std::int64_t all = options.get_int("max_iters");
+  const std::int64_t warmup = options.get_int("warmup_iters");
+  if (warmup >= all) {
+    fail(fmt::format("warmup_iters must be below max_iters, so that an iteration is counted, not {} with {}; change one", warmup, all));
+  }
+  if (options.get_flag("checkpoint_activations")) {
+    fail("checkpoint_activations True asks for recompute full, which this version does not have; leave it out, or give False");
+  }
+}
+
+void check_generate(const ResolvedOptions& options) {
+  if (options.get_number("temperature") != 0) return;
+  for (const std::string_view name : {"top_k", "top_p"}) {
+    if (options.differs_from_default(name)) {
+      fail(fmt::format("{} does not act with temperature 0, which always takes the likeliest token; leave one out", name));
+    }
+  }
+}
+
+}  // namespace
+
+void apply_option_rules(ResolvedOptions& options) {
+  switch (options.command()) {
+    case Command::train: check_train(options); break;
+    case Command::bench: check_bench(options); break;
+    case Command::generate: check_generate(options); break;
+    case Command::trace: check_numerics(options); break;
+    case Command::run_trace:
+    case Command::models:
+    case Command::info:
+    case Command::completion: break;
+  }
+}
+
+void require_options(const ResolvedOptions& options) {
+  const CommandRow& command = command_row(options.command());
+  std::vector<std::string> missing;
+  if (command.positional_required && !options.has(command.positional)) {
+    missing.emplace_back(placeholder_of(*options.option(command.positional).row));
+  }
+  if (options.command() == Command::train && !options.has("resume")) {
+    if (!options.has("data")) missing.emplace_back("--data PATH...");
+    if (!options.has("out")) missing.emplace_back("--out RUN");
+  }
+  if (missing.empty()) return;
+  fail(fmt::format("{0} needs {1}: reprise {0} {2}", command.name, fmt::join(missing, " and "), command.usage));
+}
+
+}  // namespace reprise
