@@ -18,6 +18,7 @@ std::vector<OpRow> constant_rows();
 std::vector<OpRow> pointwise_rows();
 std::vector<OpRow> binary_rows();
 std::vector<OpRow> reduction_rows();
+std::vector<OpRow> scan_rows();
 std::vector<OpRow> softmax_rows();
 std::vector<OpRow> order_rows();
 std::vector<OpRow> random_rows();
