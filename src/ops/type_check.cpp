@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/error.h"
 
 namespace reprise {
@@ -40,6 +42,18 @@ std::size_t checked_dim(const Node& node, std::span<const TensorType> inputs, st
   const std::int64_t wrapped = dim < 0 ? dim + rank : dim;
   if (wrapped < 0 || wrapped >= rank) type_error(node, inputs, fmt::format("dimension {} out of range for rank {}", dim, rank));
   return static_cast<std::size_t>(wrapped);
+}
+
+void require_window(const Node& node, std::span<const TensorType> inputs, const StridedAttrs& window, const Shape& base) {
+  require_types(window.strides.size() == window.shape.rank(), node, inputs, "needs a stride for every dimension");
+  std::int64_t last = window.offset;
+  bool inside = window.offset >= 0;
+  for (std::size_t d = 0; d < window.shape.rank(); ++d) {
+    inside = inside && window.strides[d] >= 0;
+    last += std::max<std::int64_t>(window.shape[d] - 1, 0) * window.strides[d];
+  }
+  require_types(window.shape.numel() == 0 || (inside && last < base.numel()), node, inputs,
+                fmt::format("the window {} reaches outside its base of {} elements, to element {}", window.shape.str(), base.numel(), last));
 }
 
 TensorType with_shape(const TensorType& like, const Shape& shape) { return {like.dtype, shape, like.device}; }

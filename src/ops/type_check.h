@@ -27,6 +27,8 @@ void require_index(const Node& node, std::span<const TensorType> inputs, std::si
 
 /// `dim` of input i counted from 0; type_error when it is out of range.
 std::size_t checked_dim(const Node& node, std::span<const TensorType> inputs, std::size_t i, std::int64_t dim);
+/// Requires a strided window to lie inside a dense array of shape `base`.
+void require_window(const Node& node, std::span<const TensorType> inputs, const StridedAttrs& window, const Shape& base);
 
 /// The dtype statistics and losses of x are kept in: float64 for float64, else float32.
 constexpr DType statistic_dtype(DType dtype) { return dtype == DType::float64 ? DType::float64 : DType::float32; }
