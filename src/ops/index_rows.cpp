@@ -6,19 +6,18 @@
 
 #include "base/error.h"
 #include "ops/builders.h"
+#include "ops/eval_context.h"
 #include "ops/op_table.h"
+#include "ops/row_parts.h"
 #include "ops/strided_walk.h"
-#include "ops/type_check.h"
 
 namespace reprise {
 namespace {
 
-using Types = std::span<const TensorType>;
-
 // ---- samples and evaluation that the ops share -------------------------------------------------------------------
 
-SampleInput numbers(Shape shape, DType dtype = DType::float32) { return {{dtype, shape}, -2, 2}; }
-SampleInput indices(Shape shape, std::int64_t high) { return {{DType::int64, shape}, 0, static_cast<double>(high)}; }
+SampleInput numbers(const Shape& shape, DType dtype = DType::float32) { return {TensorType{dtype, shape, Device::cpu}, -2, 2}; }
+SampleInput indices(const Shape& shape, std::int64_t high) { return integer(shape, 0, high); }
 
 /// Reads index input i, each in [0, extent).
 std::vector<std::int64_t> load_indices(const EvalContext& context, std::size_t i, std::int64_t extent) {
@@ -56,7 +55,7 @@ OpRow index_row(Opcode opcode, Trait traits, decltype(OpRow::infer) infer, declt
           .vjp = std::move(vjp),
           .decompose = {},
           .evaluate = std::move(evaluate),
-          .cost = [](const Node&, Types inputs, Types outputs) { return streaming_cost(inputs, outputs); },
+          .cost = [](const Node&, TypeSpan inputs, TypeSpan outputs) { return streaming_cost(inputs, outputs); },
           .layout = {},
           .samples = std::move(samples)};
 }
@@ -64,7 +63,7 @@ OpRow index_row(Opcode opcode, Trait traits, decltype(OpRow::infer) infer, declt
 // ---- gather, scatter ---------------------------------------------------------------------------------------------
 
 /// Requires index to have x's rank and to fit in x but along dim; returns dim.
-std::size_t require_index_beside(const Node& node, Types inputs) {
+std::size_t require_index_beside(const Node& node, TypeSpan inputs) {
   require_index(node, inputs, 1);
   const std::size_t dim = checked_dim(node, inputs, 0, node.as<DimAttrs>().dim);
   const Shape& x = inputs[0].shape;
@@ -75,13 +74,13 @@ std::size_t require_index_beside(const Node& node, Types inputs) {
   return dim;
 }
 
-std::vector<TensorType> infer_gather(const Node& node, Types inputs) {
+Types infer_gather(const Node& node, TypeSpan inputs) {
   require_count(node, inputs, 2, 2);
   require_index_beside(node, inputs);
   return {with_shape(inputs[0], inputs[1].shape)};
 }
 
-std::vector<TensorType> infer_scatter(const Node& node, Types inputs) {
+Types infer_scatter(const Node& node, TypeSpan inputs) {
   require_count(node, inputs, 3, 3);
   require_index_beside(node, inputs);
   require_types(inputs[2].dtype == inputs[0].dtype, node, inputs, "input and source must have one dtype");
@@ -141,7 +140,7 @@ std::vector<ValueId> scatter_add_vjp(VjpContext& c) {
 
 // ---- rows by index -----------------------------------------------------------------------------------------------
 
-std::vector<TensorType> infer_index_select(const Node& node, Types inputs) {
+Types infer_index_select(const Node& node, TypeSpan inputs) {
   require_count(node, inputs, 2, 2);
   require_index(node, inputs, 1);
   const std::size_t dim = checked_dim(node, inputs, 0, node.as<DimAttrs>().dim);
@@ -151,7 +150,7 @@ std::vector<TensorType> infer_index_select(const Node& node, Types inputs) {
   return {with_shape(inputs[0], shape)};
 }
 
-std::vector<TensorType> infer_index_add(const Node& node, Types inputs) {
+Types infer_index_add(const Node& node, TypeSpan inputs) {
   require_count(node, inputs, 3, 3);
   require_index(node, inputs, 1);
   const std::size_t dim = checked_dim(node, inputs, 0, node.as<IndexAddAttrs>().dim);
@@ -206,7 +205,7 @@ Shape indexed_shape(const Shape& lead, const Shape& x, std::size_t count) {
   return shape;
 }
 
-std::vector<TensorType> infer_index_put(const Node& node, Types inputs) {
+Types infer_index_put(const Node& node, TypeSpan inputs) {
   require_types(inputs.size() >= 3, node, inputs, "needs an input, values and at least one index");
   require_count(node, inputs, 3, inputs.size());
   const std::size_t count = inputs.size() - 2;
@@ -279,7 +278,7 @@ std::vector<ValueId> index_put_vjp(VjpContext& c) {
 
 // ---- embedding ---------------------------------------------------------------------------------------------------
 
-std::vector<TensorType> infer_embedding(const Node& node, Types inputs) {
+Types infer_embedding(const Node& node, TypeSpan inputs) {
   require_count(node, inputs, 2, 2);
   require_index(node, inputs, 1);
   require_types(inputs[0].shape.rank() == 2, node, inputs, "the weight must be [rows, width]");
@@ -307,7 +306,7 @@ std::vector<ValueId> embedding_vjp(VjpContext& c) {
   return {ops::embedding_backward(c.b, c.gy(), c.in(1), c.b.shape(c.in(0))[0], c.node.as<EmbeddingAttrs>().padding_index), ValueId()};
 }
 
-std::vector<TensorType> infer_embedding_backward(const Node& node, Types inputs) {
+Types infer_embedding_backward(const Node& node, TypeSpan inputs) {
   require_count(node, inputs, 2, 2);
   require_floating(node, inputs, 1);
   require_index(node, inputs, 1);
@@ -351,7 +350,7 @@ std::vector<ValueId> embedding_backward_vjp(VjpContext& c) {
 
 // ---- one_hot -----------------------------------------------------------------------------------------------------
 
-std::vector<TensorType> infer_one_hot(const Node& node, Types inputs) {
+Types infer_one_hot(const Node& node, TypeSpan inputs) {
   require_count(node, inputs, 1, 1);
   require_index(node, inputs, 0);
   Shape shape = inputs[0].shape;
@@ -367,7 +366,7 @@ void evaluate_one_hot(EvalContext& context) {
   context.store<std::int64_t>(0, ones);
 }
 
-Cost gathering_cost(const Node&, Types inputs, Types outputs) {
+Cost gathering_cost(const Node&, TypeSpan inputs, TypeSpan outputs) {
   // only the rows that are named are read
   Cost cost = streaming_cost(inputs.subspan(1), outputs);
   cost.bytes_read += static_cast<double>(outputs[0].bytes());

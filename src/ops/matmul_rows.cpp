@@ -7,12 +7,10 @@
 #include "ops/builders.h"
 #include "ops/op_table.h"
 #include "ops/product_eval.h"
-#include "ops/type_check.h"
+#include "ops/row_parts.h"
 
 namespace reprise {
 namespace {
-
-using Types = std::span<const TensorType>;
 
 /// A matmul as [batch..., m, k] x [batch..., k, n]; vectors became matrices of one row or column.
 struct ProductShape {
@@ -22,7 +20,7 @@ struct ProductShape {
   Shape output;
 };
 
-ProductShape product_shape(const Node& node, Types inputs, const Shape& a, const Shape& b, bool transpose_a, bool transpose_b) {
+ProductShape product_shape(const Node& node, TypeSpan inputs, const Shape& a, const Shape& b, bool transpose_a, bool transpose_b) {
   require_types(a.rank() >= 1 && b.rank() >= 1, node, inputs, "inputs must have at least one dimension");
   require_types((a.rank() >= 2 || !transpose_a) && (b.rank() >= 2 || !transpose_b), node, inputs, "a vector cannot be transposed");
   const Dim one{1, {}};
@@ -44,7 +42,7 @@ ProductShape product_shape(const Node& node, Types inputs, const Shape& a, const
   return result;
 }
 
-std::vector<TensorType> infer_matmul(const Node& node, Types inputs) {
+Types infer_matmul(const Node& node, TypeSpan inputs) {
   require_count(node, inputs, 2, 2);
   require_floating(node, inputs, 2);
   const auto& attrs = node.as<MatmulAttrs>();
@@ -52,7 +50,7 @@ std::vector<TensorType> infer_matmul(const Node& node, Types inputs) {
   return {with_shape(inputs[0], shape.output)};
 }
 
-Cost product_cost(const Node& node, Types inputs, Types outputs, std::size_t first) {
+Cost product_cost(const Node& node, TypeSpan inputs, TypeSpan outputs, std::size_t first) {
   const auto& attrs = node.as<MatmulAttrs>();
   const ProductShape shape =
       product_shape(node, inputs, inputs[first].shape, inputs[first + 1].shape, attrs.transpose_a, attrs.transpose_b);
@@ -108,7 +106,7 @@ std::vector<ValueId> matmul_vjp(VjpContext& c) {
   return {gx, gy};
 }
 
-std::vector<TensorType> infer_accumulate(const Node& node, Types inputs) {
+Types infer_accumulate(const Node& node, TypeSpan inputs) {
   require_count(node, inputs, 3, 3);
   const DType sum = inputs[0].dtype;
   require_types(sum == DType::float32 || sum == DType::float64, node, inputs, "the accumulator must be float32 or float64");
@@ -135,7 +133,7 @@ std::vector<ValueId> accumulate_vjp(VjpContext& c) {
   return {c.gy(), gx, gy};
 }
 
-std::vector<TensorType> infer_linear(const Node& node, Types inputs) {
+Types infer_linear(const Node& node, TypeSpan inputs) {
   require_count(node, inputs, 2, 3);
   require_floating(node, inputs, inputs.size());
   const Shape& x = inputs[0].shape;
@@ -169,13 +167,13 @@ std::vector<ValueId> decompose_linear(Builder& b, const Node&, std::span<const V
   return {inputs.size() == 3 ? ops::add(b, product, inputs[2]) : product};
 }
 
-Cost linear_cost(const Node&, Types inputs, Types outputs) {
+Cost linear_cost(const Node&, TypeSpan inputs, TypeSpan outputs) {
   const double out = static_cast<double>(outputs[0].shape.numel());
   const double bias = inputs.size() == 3 ? out : 0;
   return streaming_cost(inputs, outputs, 2.0 * out * static_cast<double>(inputs[1].shape[1]) + bias);
 }
 
-SampleInput numbers(Shape shape, DType dtype = DType::float32) { return {{dtype, shape}, -2, 2}; }
+SampleInput numbers(const Shape& shape, DType dtype = DType::float32) { return {TensorType{dtype, shape, Device::cpu}, -2, 2}; }
 
 std::vector<OpSample> matmul_samples() {
   const auto sample = [](std::string name, Shape x, Shape y, bool transpose_x, bool transpose_y) {
@@ -233,7 +231,7 @@ std::vector<OpRow> matmul_rows() {
                   .vjp = matmul_vjp,
                   .decompose = {},
                   .evaluate = evaluate_matmul,
-                  .cost = [](const Node& node, Types inputs, Types outputs) { return product_cost(node, inputs, outputs, 0); },
+                  .cost = [](const Node& node, TypeSpan inputs, TypeSpan outputs) { return product_cost(node, inputs, outputs, 0); },
                   .layout = {},
                   .samples = matmul_samples});
   rows.push_back({.opcode = op::matmul_accumulate,
@@ -242,7 +240,7 @@ std::vector<OpRow> matmul_rows() {
                   .vjp = accumulate_vjp,
                   .decompose = {},
                   .evaluate = evaluate_matmul_accumulate,
-                  .cost = [](const Node& node, Types inputs, Types outputs) { return product_cost(node, inputs, outputs, 1); },
+                  .cost = [](const Node& node, TypeSpan inputs, TypeSpan outputs) { return product_cost(node, inputs, outputs, 1); },
                   .layout = {},
                   .samples = accumulate_samples});
   rows.push_back({.opcode = op::linear,

@@ -5,22 +5,21 @@
 #include <cstring>
 
 #include "ops/builders.h"
+#include "ops/eval_context.h"
 #include "ops/op_table.h"
+#include "ops/row_parts.h"
 #include "ops/strided_walk.h"
-#include "ops/type_check.h"
 
 namespace reprise {
 namespace {
 
-using Types = std::span<const TensorType>;
-
-OpSample sample(std::string name, std::vector<Shape> shapes, Attrs attrs, DType dtype = DType::float32) {
+OpSample movement_sample(std::string name, std::vector<Shape> shapes, Attrs attrs, DType dtype = DType::float32) {
   OpSample result{std::move(name), {}, std::move(attrs), {}, dtype == DType::float32};
-  for (const Shape& shape : shapes) result.inputs.push_back({{dtype, shape}, -2, 2});
+  for (const Shape& shape : shapes) result.inputs.push_back({TensorType{dtype, shape, Device::cpu}, -2, 2});
   return result;
 }
 
-Cost moving_cost(const Node&, Types inputs, Types outputs) { return streaming_cost(inputs, outputs); }
+Cost moving_cost(const Node&, TypeSpan inputs, TypeSpan outputs) { return streaming_cost(inputs, outputs); }
 
 OpRow movement_row(Opcode opcode, Trait traits, decltype(OpRow::infer) infer, decltype(OpRow::vjp) vjp,
                    decltype(OpRow::evaluate) evaluate, decltype(OpRow::samples) samples) {
@@ -40,7 +39,7 @@ std::size_t element_size(const EvalContext& context, std::size_t i = 0) { return
 
 // ---- cat ---------------------------------------------------------------------------------------------------------
 
-std::vector<TensorType> infer_cat(const Node& node, Types inputs) {
+Types infer_cat(const Node& node, TypeSpan inputs) {
   require_types(!inputs.empty(), node, inputs, "needs at least one input");
   require_count(node, inputs, 1, inputs.size());
   const std::size_t dim = checked_dim(node, inputs, 0, node.as<DimAttrs>().dim);
@@ -83,7 +82,7 @@ void evaluate_cat(EvalContext& context) {
 
 // ---- flip, roll, repeat ------------------------------------------------------------------------------------------
 
-std::vector<bool> flipped_dims(const Node& node, Types inputs) {
+std::vector<bool> flipped_dims(const Node& node, TypeSpan inputs) {
   std::vector<bool> flipped(inputs[0].shape.rank(), false);
   for (const std::int64_t dim : node.as<DimsAttrs>().dims) {
     const std::size_t d = checked_dim(node, inputs, 0, dim);
@@ -93,7 +92,7 @@ std::vector<bool> flipped_dims(const Node& node, Types inputs) {
   return flipped;
 }
 
-std::vector<TensorType> infer_flip(const Node& node, Types inputs) {
+Types infer_flip(const Node& node, TypeSpan inputs) {
   require_count(node, inputs, 1, 1);
   flipped_dims(node, inputs);
   return {inputs[0]};
@@ -111,7 +110,7 @@ void evaluate_flip(EvalContext& context) {
   copy_elements(context.out().data, context.in(0).data, offsets_of(type.shape, layout), element_size(context));
 }
 
-std::vector<TensorType> infer_roll(const Node& node, Types inputs) {
+Types infer_roll(const Node& node, TypeSpan inputs) {
   require_count(node, inputs, 1, 1);
   checked_dim(node, inputs, 0, node.as<RollAttrs>().dim);
   return {inputs[0]};
@@ -134,7 +133,7 @@ void evaluate_roll(EvalContext& context) {
   copy_elements(context.out().data, context.in(0).data, offsets, element_size(context));
 }
 
-std::vector<TensorType> infer_repeat(const Node& node, Types inputs) {
+Types infer_repeat(const Node& node, TypeSpan inputs) {
   require_count(node, inputs, 1, 1);
   const Ints& repeats = node.as<DimsAttrs>().dims;
   const Shape& from = inputs[0].shape;
@@ -193,7 +192,7 @@ void evaluate_repeat(EvalContext& context) {
 
 // ---- pad ---------------------------------------------------------------------------------------------------------
 
-std::vector<TensorType> infer_pad(const Node& node, Types inputs) {
+Types infer_pad(const Node& node, TypeSpan inputs) {
   require_count(node, inputs, 1, 1);
   const auto& attrs = node.as<PadAttrs>();
   Shape shape = inputs[0].shape;
@@ -234,7 +233,7 @@ void evaluate_pad(EvalContext& context) {
 
 // ---- tril, triu --------------------------------------------------------------------------------------------------
 
-std::vector<TensorType> infer_triangle(const Node& node, Types inputs) {
+Types infer_triangle(const Node& node, TypeSpan inputs) {
   require_count(node, inputs, 1, 1);
   require_types(inputs[0].shape.rank() >= 2, node, inputs, "needs two dimensions at least");
   return {inputs[0]};
@@ -278,7 +277,7 @@ std::vector<ValueId> same_op_vjp(VjpContext& c) {
 
 // ---- strided windows ---------------------------------------------------------------------------------------------
 
-std::vector<TensorType> infer_strided_scatter(const Node& node, Types inputs) {
+Types infer_strided_scatter(const Node& node, TypeSpan inputs) {
   require_count(node, inputs, 2, 2);
   require_types(inputs[0].dtype == inputs[1].dtype, node, inputs, "base and source must have one dtype");
   const auto& attrs = node.as<StridedAttrs>();
@@ -305,7 +304,7 @@ void evaluate_strided_scatter(EvalContext& context) {
   copy_elements_into(context.out().data, offsets_of(attrs.shape, {attrs.offset, attrs.strides}), context.in(1).data, element_size(context));
 }
 
-std::vector<TensorType> infer_strided_backward(const Node& node, Types inputs) {
+Types infer_strided_backward(const Node& node, TypeSpan inputs) {
   require_count(node, inputs, 1, 1);
   const auto& attrs = node.as<StridedAttrs>();
   require_types(inputs[0].shape == attrs.shape, node, inputs, fmt::format("the window must have the shape {}", attrs.shape.str()));
@@ -332,7 +331,7 @@ std::vector<ValueId> strided_backward_vjp(VjpContext& c) {
   return {ops::as_strided(c.b, c.gy(), attrs.shape, attrs.strides, attrs.offset)};
 }
 
-Cost strided_backward_cost(const Node&, Types inputs, Types outputs) {
+Cost strided_backward_cost(const Node&, TypeSpan inputs, TypeSpan outputs) {
   return streaming_cost(inputs, outputs, static_cast<double>(inputs[0].shape.numel()));
 }
 
@@ -341,12 +340,12 @@ Cost strided_backward_cost(const Node&, Types inputs, Types outputs) {
 std::vector<OpRow> movement_rows() {
   std::vector<OpRow> rows;
   rows.push_back(movement_row(op::cat, Trait::cheap, infer_cat, cat_vjp, evaluate_cat, [] {
-    return std::vector<OpSample>{sample("rows", {{2, 3}, {4, 3}}, DimAttrs{0}), sample("columns", {{2, 3}, {2, 1}, {2, 2}}, DimAttrs{-1}),
-                                 sample("one", {{2, 3}}, DimAttrs{1}), sample("empty", {{0, 3}, {2, 3}}, DimAttrs{0}),
-                                 sample("integers", {{2}, {3}}, DimAttrs{0}, DType::int64)};
+    return std::vector<OpSample>{movement_sample("rows", {{2, 3}, {4, 3}}, DimAttrs{0}), movement_sample("columns", {{2, 3}, {2, 1}, {2, 2}}, DimAttrs{-1}),
+                                 movement_sample("one", {{2, 3}}, DimAttrs{1}), movement_sample("empty", {{0, 3}, {2, 3}}, DimAttrs{0}),
+                                 movement_sample("integers", {{2}, {3}}, DimAttrs{0}, DType::int64)};
   }));
   rows.push_back(movement_row(op::flip, Trait::cheap, infer_flip, same_op_vjp, evaluate_flip, [] {
-    return std::vector<OpSample>{sample("two", {{2, 3, 4}}, DimsAttrs{{0, -1}}), sample("none", {{2, 3}}, DimsAttrs{{}})};
+    return std::vector<OpSample>{movement_sample("two", {{2, 3, 4}}, DimsAttrs{{0, -1}}), movement_sample("none", {{2, 3}}, DimsAttrs{{}})};
   }));
   rows.push_back(movement_row(
       op::roll, Trait::cheap, infer_roll,
@@ -356,29 +355,29 @@ std::vector<OpRow> movement_rows() {
         return std::vector<ValueId>{ops::roll(c.b, c.gy(), -attrs.shift, attrs.dim)};
       },
       evaluate_roll, [] {
-        return std::vector<OpSample>{sample("forward", {{2, 5, 3}}, RollAttrs{1, 2}), sample("backward", {{5}}, RollAttrs{-1, -7})};
+        return std::vector<OpSample>{movement_sample("forward", {{2, 5, 3}}, RollAttrs{1, 2}), movement_sample("backward", {{5}}, RollAttrs{-1, -7})};
       }));
   rows.push_back(movement_row(op::repeat, Trait::cheap, infer_repeat, repeat_vjp, evaluate_repeat, [] {
-    return std::vector<OpSample>{sample("two", {{2, 3}}, DimsAttrs{{2, 3}}), sample("new_dimension", {{2, 3}}, DimsAttrs{{3, 1, 2}})};
+    return std::vector<OpSample>{movement_sample("two", {{2, 3}}, DimsAttrs{{2, 3}}), movement_sample("new_dimension", {{2, 3}}, DimsAttrs{{3, 1, 2}})};
   }));
   rows.push_back(movement_row(op::pad, Trait::cheap, infer_pad, pad_vjp, evaluate_pad, [] {
-    return std::vector<OpSample>{sample("value", {{2, 3}}, PadAttrs{{0, 1}, {1, 2}, -7}), sample("zeros", {{2, 3}}, PadAttrs{{2, 0}, {0, 0}, 0}),
-                                 sample("integers", {{3}}, PadAttrs{{1}, {1}, -1}, DType::int64)};
+    return std::vector<OpSample>{movement_sample("value", {{2, 3}}, PadAttrs{{0, 1}, {1, 2}, -7}), movement_sample("zeros", {{2, 3}}, PadAttrs{{2, 0}, {0, 0}, 0}),
+                                 movement_sample("integers", {{3}}, PadAttrs{{1}, {1}, -1}, DType::int64)};
   }));
   rows.push_back(movement_row(op::tril, Trait::cheap | Trait::in_place_twin, infer_triangle, same_op_vjp, evaluate_tril, [] {
-    return std::vector<OpSample>{sample("below", {{4, 5}}, DiagonalAttrs{-1}), sample("batch", {{2, 3, 3}}, DiagonalAttrs{0}),
-                                 sample("booleans", {{3, 3}}, DiagonalAttrs{0}, DType::boolean)};
+    return std::vector<OpSample>{movement_sample("below", {{4, 5}}, DiagonalAttrs{-1}), movement_sample("batch", {{2, 3, 3}}, DiagonalAttrs{0}),
+                                 movement_sample("booleans", {{3, 3}}, DiagonalAttrs{0}, DType::boolean)};
   }));
   rows.push_back(movement_row(op::triu, Trait::cheap | Trait::in_place_twin, infer_triangle, same_op_vjp, evaluate_triu, [] {
-    return std::vector<OpSample>{sample("above", {{4, 5}}, DiagonalAttrs{1}), sample("batch", {{2, 3, 3}}, DiagonalAttrs{0})};
+    return std::vector<OpSample>{movement_sample("above", {{4, 5}}, DiagonalAttrs{1}), movement_sample("batch", {{2, 3, 3}}, DiagonalAttrs{0})};
   }));
   rows.push_back(movement_row(op::as_strided_scatter, Trait::cheap | Trait::in_place_twin, infer_strided_scatter, strided_scatter_vjp, evaluate_strided_scatter, [] {
-    return std::vector<OpSample>{sample("window", {{4, 5}, {2, 3}}, StridedAttrs{{2, 3}, {5, 1}, 6, {}}),
-                                 sample("column", {{4, 5}, {4}}, StridedAttrs{{4}, {5}, 2, {}})};
+    return std::vector<OpSample>{movement_sample("window", {{4, 5}, {2, 3}}, StridedAttrs{{2, 3}, {5, 1}, 6, {}}),
+                                 movement_sample("column", {{4, 5}, {4}}, StridedAttrs{{4}, {5}, 2, {}})};
   }));
   OpRow backward = movement_row(op::as_strided_backward, Trait::cheap, infer_strided_backward, strided_backward_vjp, evaluate_strided_backward, [] {
-    return std::vector<OpSample>{sample("window", {{2, 3}}, StridedAttrs{{2, 3}, {5, 1}, 6, {4, 5}}),
-                                 sample("overlapping", {{4, 3}}, StridedAttrs{{4, 3}, {2, 1}, 1, {12}})};
+    return std::vector<OpSample>{movement_sample("window", {{2, 3}}, StridedAttrs{{2, 3}, {5, 1}, 6, {4, 5}}),
+                                 movement_sample("overlapping", {{4, 3}}, StridedAttrs{{4, 3}, {2, 1}, 1, {12}})};
   });
   backward.cost = strided_backward_cost;
   rows.push_back(std::move(backward));

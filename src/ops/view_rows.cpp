@@ -7,18 +7,17 @@
 
 #include "base/error.h"
 #include "ops/builders.h"
+#include "ops/eval_context.h"
 #include "ops/op_table.h"
+#include "ops/row_parts.h"
 #include "ops/strided_walk.h"
-#include "ops/type_check.h"
 
 namespace reprise {
 namespace {
 
-using Types = std::span<const TensorType>;
-
 // ---- reshape -----------------------------------------------------------------------------------------------------
 
-std::vector<TensorType> infer_reshape(const Node& node, Types inputs) {
+Types infer_reshape(const Node& node, TypeSpan inputs) {
   require_count(node, inputs, 1, 1);
   const Shape& shape = node.as<ShapeAttrs>().shape;
   require_types(shape.numel() == inputs[0].shape.numel(), node, inputs, fmt::format("the element counts differ from {}", shape.str()));
@@ -64,7 +63,7 @@ std::optional<Layout> layout_reshape(const Node& node, const TensorType& input, 
 
 // ---- expand ------------------------------------------------------------------------------------------------------
 
-std::vector<TensorType> infer_expand(const Node& node, Types inputs) {
+Types infer_expand(const Node& node, TypeSpan inputs) {
   require_count(node, inputs, 1, 1);
   const Shape& from = inputs[0].shape;
   const Shape& to = node.as<ShapeAttrs>().shape;
@@ -89,7 +88,7 @@ std::optional<Layout> layout_expand(const Node& node, const TensorType& input, c
 
 // ---- permute -----------------------------------------------------------------------------------------------------
 
-std::vector<std::size_t> permutation(const Node& node, Types inputs) {
+std::vector<std::size_t> permutation(const Node& node, TypeSpan inputs) {
   const Ints& dims = node.as<DimsAttrs>().dims;
   const std::size_t rank = inputs[0].shape.rank();
   std::vector<std::size_t> order;
@@ -104,7 +103,7 @@ std::vector<std::size_t> permutation(const Node& node, Types inputs) {
   return order;
 }
 
-std::vector<TensorType> infer_permute(const Node& node, Types inputs) {
+Types infer_permute(const Node& node, TypeSpan inputs) {
   require_count(node, inputs, 1, 1);
   Shape shape;
   for (const std::size_t d : permutation(node, inputs)) shape.append(inputs[0].shape.dim(d));
@@ -128,7 +127,7 @@ std::vector<ValueId> permute_vjp(VjpContext& c) {
 
 // ---- slice -------------------------------------------------------------------------------------------------------
 
-std::vector<TensorType> infer_slice(const Node& node, Types inputs) {
+Types infer_slice(const Node& node, TypeSpan inputs) {
   require_count(node, inputs, 1, 1);
   const auto& attrs = node.as<SliceAttrs>();
   const std::size_t dim = checked_dim(node, inputs, 0, attrs.dim);
@@ -173,7 +172,7 @@ std::vector<ValueId> slice_vjp(VjpContext& c) {
 
 // ---- squeeze, unsqueeze ------------------------------------------------------------------------------------------
 
-std::vector<bool> named_dims(const Node& node, Types inputs, std::size_t rank) {
+std::vector<bool> named_dims(const Node& node, TypeSpan inputs, std::size_t rank) {
   std::vector<bool> named(rank, false);
   for (const std::int64_t dim : node.as<DimsAttrs>().dims) {
     const std::int64_t wrapped = dim < 0 ? dim + static_cast<std::int64_t>(rank) : dim;
@@ -184,7 +183,7 @@ std::vector<bool> named_dims(const Node& node, Types inputs, std::size_t rank) {
   return named;
 }
 
-std::vector<TensorType> infer_squeeze(const Node& node, Types inputs) {
+Types infer_squeeze(const Node& node, TypeSpan inputs) {
   require_count(node, inputs, 1, 1);
   const Shape& from = inputs[0].shape;
   const std::vector<bool> named = named_dims(node, inputs, from.rank());
@@ -205,13 +204,13 @@ std::optional<Layout> layout_squeeze(const Node& node, const TensorType& input, 
   return result;
 }
 
-std::vector<bool> added_dims(const Node& node, Types inputs) {
+std::vector<bool> added_dims(const Node& node, TypeSpan inputs) {
   const std::size_t rank = inputs[0].shape.rank() + node.as<DimsAttrs>().dims.size();
   require_types(rank <= Shape::kMaxRank, node, inputs, fmt::format("the result would have more than {} dimensions", Shape::kMaxRank));
   return named_dims(node, inputs, rank);
 }
 
-std::vector<TensorType> infer_unsqueeze(const Node& node, Types inputs) {
+Types infer_unsqueeze(const Node& node, TypeSpan inputs) {
   require_count(node, inputs, 1, 1);
   Shape shape;
   std::size_t next = 0;
@@ -238,7 +237,7 @@ std::vector<ValueId> reshape_back_vjp(VjpContext& c) {
 
 // ---- diagonal, unfold --------------------------------------------------------------------------------------------
 
-std::vector<TensorType> infer_diagonal(const Node& node, Types inputs) {
+Types infer_diagonal(const Node& node, TypeSpan inputs) {
   require_count(node, inputs, 1, 1);
   const Shape& from = inputs[0].shape;
   require_types(from.rank() >= 2, node, inputs, "needs two dimensions at least");
@@ -262,7 +261,7 @@ std::optional<Layout> layout_diagonal(const Node& node, const TensorType& input,
   return result;
 }
 
-std::vector<TensorType> infer_unfold(const Node& node, Types inputs) {
+Types infer_unfold(const Node& node, TypeSpan inputs) {
   require_count(node, inputs, 1, 1);
   const auto& attrs = node.as<UnfoldAttrs>();
   const std::size_t dim = checked_dim(node, inputs, 0, attrs.dim);
@@ -287,7 +286,7 @@ std::optional<Layout> layout_unfold(const Node& node, const TensorType& input, c
 
 // ---- strided windows ---------------------------------------------------------------------------------------------
 
-std::vector<TensorType> infer_as_strided(const Node& node, Types inputs) {
+Types infer_as_strided(const Node& node, TypeSpan inputs) {
   require_count(node, inputs, 1, 1);
   const auto& attrs = node.as<StridedAttrs>();
   require_window(node, inputs, attrs, inputs[0].shape);
@@ -322,7 +321,7 @@ void evaluate_view(EvalContext& context) {
   copy_elements(context.out().data, context.in(0).data, offsets_of(context.out_type().shape, *layout), dtype_size(input.dtype));
 }
 
-Cost view_cost(const Node&, Types, Types outputs) {
+Cost view_cost(const Node&, TypeSpan, TypeSpan outputs) {
   // what a copy moves; a shared view costs nothing, which storage analysis knows
   const double bytes = static_cast<double>(outputs[0].bytes());
   return {0, bytes, bytes};
@@ -341,8 +340,8 @@ OpRow view_row(Opcode opcode, decltype(OpRow::infer) infer, decltype(OpRow::vjp)
           .samples = std::move(samples)};
 }
 
-OpSample sample(std::string name, Shape shape, Attrs attrs, DType dtype = DType::float32) {
-  return {std::move(name), {{{dtype, shape}, -2, 2}}, std::move(attrs), {}, dtype == DType::float32};
+OpSample view_sample(std::string name, Shape shape, Attrs attrs, DType dtype = DType::float32) {
+  return {std::move(name), {{TensorType{dtype, shape, Device::cpu}, -2, 2}}, std::move(attrs), {}, dtype == DType::float32};
 }
 
 }  // namespace
@@ -350,11 +349,11 @@ OpSample sample(std::string name, Shape shape, Attrs attrs, DType dtype = DType:
 std::vector<OpRow> view_rows() {
   std::vector<OpRow> rows;
   rows.push_back(view_row(op::reshape, infer_reshape, reshape_back_vjp, layout_reshape, [] {
-    return std::vector<OpSample>{sample("merge", {2, 3, 4}, ShapeAttrs{{6, 4}, DType::float32}),
-                                 sample("cut", {6, 4}, ShapeAttrs{{2, 3, 2, 2}, DType::float32}),
-                                 sample("to_scalar", {1, 1}, ShapeAttrs{{}, DType::float32}),
-                                 sample("empty", {0, 4}, ShapeAttrs{{2, 0}, DType::float32}),
-                                 sample("integers", {2, 3}, ShapeAttrs{{6}, DType::int64}, DType::int64)};
+    return std::vector<OpSample>{view_sample("merge", {2, 3, 4}, ShapeAttrs{{6, 4}, DType::float32}),
+                                 view_sample("cut", {6, 4}, ShapeAttrs{{2, 3, 2, 2}, DType::float32}),
+                                 view_sample("to_scalar", {1, 1}, ShapeAttrs{{}, DType::float32}),
+                                 view_sample("empty", {0, 4}, ShapeAttrs{{2, 0}, DType::float32}),
+                                 view_sample("integers", {2, 3}, ShapeAttrs{{6}, DType::int64}, DType::int64)};
   }));
   rows.push_back(view_row(
       op::expand, infer_expand,
@@ -363,34 +362,34 @@ std::vector<OpRow> view_rows() {
         return std::vector<ValueId>{ops::sum_to(c.b, c.gy(), c.b.shape(c.in(0)))};
       },
       layout_expand, [] {
-        return std::vector<OpSample>{sample("rows", {1, 3}, ShapeAttrs{{4, 3}, DType::float32}),
-                                     sample("new_dimension", {3, 1}, ShapeAttrs{{2, 3, 4}, DType::float32}),
-                                     sample("scalar", {}, ShapeAttrs{{2, 2}, DType::float32})};
+        return std::vector<OpSample>{view_sample("rows", {1, 3}, ShapeAttrs{{4, 3}, DType::float32}),
+                                     view_sample("new_dimension", {3, 1}, ShapeAttrs{{2, 3, 4}, DType::float32}),
+                                     view_sample("scalar", {}, ShapeAttrs{{2, 2}, DType::float32})};
       }));
   rows.push_back(view_row(op::permute, infer_permute, permute_vjp, layout_permute, [] {
-    return std::vector<OpSample>{sample("four", {2, 3, 4, 2}, DimsAttrs{{2, 0, 3, 1}}), sample("transpose", {3, 4}, DimsAttrs{{1, 0}}),
-                                 sample("booleans", {2, 3}, DimsAttrs{{-1, 0}}, DType::boolean)};
+    return std::vector<OpSample>{view_sample("four", {2, 3, 4, 2}, DimsAttrs{{2, 0, 3, 1}}), view_sample("transpose", {3, 4}, DimsAttrs{{1, 0}}),
+                                 view_sample("booleans", {2, 3}, DimsAttrs{{-1, 0}}, DType::boolean)};
   }));
   rows.push_back(view_row(op::slice, infer_slice, slice_vjp, layout_slice, [] {
-    return std::vector<OpSample>{sample("middle", {3, 5}, SliceAttrs{1, 1, 4, 1}), sample("step", {3, 6}, SliceAttrs{1, 1, 6, 2}),
-                                 sample("whole", {3, 5}, SliceAttrs{0, 0, 3, 1}), sample("empty", {3, 5}, SliceAttrs{1, 5, 5, 1})};
+    return std::vector<OpSample>{view_sample("middle", {3, 5}, SliceAttrs{1, 1, 4, 1}), view_sample("step", {3, 6}, SliceAttrs{1, 1, 6, 2}),
+                                 view_sample("whole", {3, 5}, SliceAttrs{0, 0, 3, 1}), view_sample("empty", {3, 5}, SliceAttrs{1, 5, 5, 1})};
   }));
   rows.push_back(view_row(op::squeeze, infer_squeeze, reshape_back_vjp, layout_squeeze, [] {
-    return std::vector<OpSample>{sample("one", {2, 1, 3}, DimsAttrs{{1}}), sample("two", {1, 2, 1}, DimsAttrs{{0, -1}})};
+    return std::vector<OpSample>{view_sample("one", {2, 1, 3}, DimsAttrs{{1}}), view_sample("two", {1, 2, 1}, DimsAttrs{{0, -1}})};
   }));
   rows.push_back(view_row(op::unsqueeze, infer_unsqueeze, reshape_back_vjp, layout_unsqueeze, [] {
-    return std::vector<OpSample>{sample("front", {2, 3}, DimsAttrs{{0}}), sample("back_and_middle", {2, 3}, DimsAttrs{{-1, 1}})};
+    return std::vector<OpSample>{view_sample("front", {2, 3}, DimsAttrs{{0}}), view_sample("back_and_middle", {2, 3}, DimsAttrs{{-1, 1}})};
   }));
   rows.push_back(view_row(op::diagonal, infer_diagonal, window_vjp, layout_diagonal, [] {
-    return std::vector<OpSample>{sample("main", {3, 4}, DiagonalAttrs{0}), sample("above", {2, 3, 4}, DiagonalAttrs{1}),
-                                 sample("below", {4, 3}, DiagonalAttrs{-2}), sample("outside", {2, 3}, DiagonalAttrs{5})};
+    return std::vector<OpSample>{view_sample("main", {3, 4}, DiagonalAttrs{0}), view_sample("above", {2, 3, 4}, DiagonalAttrs{1}),
+                                 view_sample("below", {4, 3}, DiagonalAttrs{-2}), view_sample("outside", {2, 3}, DiagonalAttrs{5})};
   }));
   rows.push_back(view_row(op::unfold, infer_unfold, window_vjp, layout_unfold, [] {
-    return std::vector<OpSample>{sample("overlapping", {2, 7}, UnfoldAttrs{-1, 3, 2}), sample("rows", {5, 2}, UnfoldAttrs{0, 2, 3})};
+    return std::vector<OpSample>{view_sample("overlapping", {2, 7}, UnfoldAttrs{-1, 3, 2}), view_sample("rows", {5, 2}, UnfoldAttrs{0, 2, 3})};
   }));
   rows.push_back(view_row(op::as_strided, infer_as_strided, window_vjp, layout_as_strided, [] {
-    return std::vector<OpSample>{sample("window", {4, 5}, StridedAttrs{{2, 3}, {5, 1}, 6, {}}),
-                                 sample("overlapping", {12}, StridedAttrs{{4, 3}, {2, 1}, 1, {}})};
+    return std::vector<OpSample>{view_sample("window", {4, 5}, StridedAttrs{{2, 3}, {5, 1}, 6, {}}),
+                                 view_sample("overlapping", {12}, StridedAttrs{{4, 3}, {2, 1}, 1, {}})};
   }));
   return rows;
 }
