@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which tokens a step reads. Everything is a function of (token count, sizes, seed, step, micro-step), so a resumed run
+// reads what the uninterrupted one would have read, with no state to save but the step.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "train/token_view.h"
+
+namespace reprise {
+
+/// The target of a position that counts for no loss.
+inline constexpr std::int64_t kIgnoredTarget = -100;
+
+struct BatchOptions {
+  std::int64_t block_size = 0;        // tokens of a window
+  std::int64_t micro_batch_size = 0;  // windows of a micro-step
+  std::int64_t micro_steps = 1;       // micro-steps of a step
+  std::uint64_t seed = 0;
+};
+
+/// Training batches: shuffled windows, each once an epoch.
+///
+/// The windows of an epoch lie side by side from an offset drawn for that epoch in [0, block_size), so that their cuts move
+/// from epoch to epoch; at most 2 block_size tokens at the ends are left out of an epoch. Their order is a keyed bijection
+/// (Feistel network over Philox, walked along its cycle until it falls inside the epoch; Black & Rogaway, "Ciphers with
+/// arbitrary finite domains", 2002). Windows are dealt out in order of (step, micro-step, row), across epochs: the windows of
+/// a step do not depend on how it is cut into micro-steps.
+class BatchSampler {
+ public:
+  /// UserError when there are fewer than block_size + 1 tokens.
+  BatchSampler(std::int64_t token_count, const BatchOptions& options);
+
+  std::int64_t windows_per_epoch() const { return windows_per_epoch_; }
+  /// Returns the first token of row `row` of a micro-step's batch; `step` and `micro_step` count from 0.
+  std::int64_t window_start(std::int64_t step, std::int64_t micro_step, std::int64_t row) const;
+  /// Fills inputs and targets: [micro_batch_size, block_size], row-major; a target is the token after its input. Int is
+  /// std::int32_t or std::int64_t.
+  template <class Int>
+  void fill(std::int64_t step, std::int64_t micro_step, const TokenView& tokens, std::span<Int> inputs,
+            std::span<Int> targets) const;
+
+ private:
+  std::int64_t token_count_;
+  BatchOptions options_;
+  std::int64_t windows_per_epoch_;
+  std::int64_t largest_offset_;
+};
+
+/// Validation batches: the tokens in order, every token but the first a target exactly once. The last window may be short
+/// and the last batch may have empty rows: there the inputs are 0 and the targets kIgnoredTarget.
+class ValidationBatches {
+ public:
+  /// UserError when there are fewer than 2 tokens.
+  ValidationBatches(std::int64_t token_count, std::int64_t block_size, std::int64_t batch_size);
+
+  std::int64_t batch_count() const { return batch_count_; }
+  /// Targets that count, over all batches.
+  std::int64_t target_count() const { return token_count_ - 1; }
+  /// Fills inputs and targets of batch `batch`: [batch_size, block_size].
+  template <class Int>
+  void fill(std::int64_t batch, const TokenView& tokens, std::span<Int> inputs, std::span<Int> targets) const;
+
+ private:
+  std::int64_t token_count_;
+  std::int64_t block_size_;
+  std::int64_t batch_size_;
+  std::int64_t batch_count_;
+};
+
+}  // namespace reprise
