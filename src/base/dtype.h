@@ -8,6 +8,8 @@
 #include <optional>
 #include <string_view>
 
+#include "base/inline.h"
+
 namespace reprise {
 
 /// `float16` is read from and written to files; nothing computes in it.
@@ -46,11 +48,11 @@ struct float16 {
   std::uint16_t bits = 0;
 };
 
-inline float to_float(bfloat16 x) { return std::bit_cast<float>(static_cast<std::uint32_t>(x.bits) << 16); }
+REPRISE_INLINE float to_float(bfloat16 x) { return __builtin_bit_cast(float, static_cast<std::uint32_t>(x.bits) << 16); }
 
 /// Rounds to nearest even. NaN stays NaN (quiet, sign and upper payload kept).
-inline bfloat16 to_bfloat16(float x) {
-  const auto bits = std::bit_cast<std::uint32_t>(x);
+REPRISE_INLINE bfloat16 to_bfloat16(float x) {
+  const std::uint32_t bits = __builtin_bit_cast(std::uint32_t, x);
   const std::uint32_t rounded = (bits + 0x7FFFu + ((bits >> 16) & 1u)) >> 16;
   const std::uint32_t quiet = (bits >> 16) | 0x40u;
   const bool nan = (bits & 0x7FFFFFFFu) > 0x7F800000u;

@@ -286,7 +286,7 @@ REPRISE_INLINE float product_element_bfloat16(std::size_t k, const LoadA& load_a
       const std::size_t at = swap_pair(i, k);
       chain = flush_denormal(math::fma(flush_denormal(load_a(at)), flush_denormal(load_b(at)), chain));
     }
-    result = begin == 0 ? chain : result + chain;
+    result = begin == 0 ? chain : flush_denormal(result + chain);
   }
   return result;
 }
