@@ -103,6 +103,11 @@ Tensor Tracer::constant(std::string_view name, const Shape& shape, std::span<con
   return {*this, value};
 }
 
+Tensor Tracer::named(const Tensor& value, std::string_view name) {
+  trace_[value.id()].name = trace_.unique_name(name);
+  return value;
+}
+
 void Tracer::tag(const Tensor& value, TagKind kind, std::string_view source) {
   trace_[value.id()].tags.push_back({kind, Interned(source)});
 }

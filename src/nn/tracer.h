@@ -76,6 +76,8 @@ class Tracer {
   /// The state input called `name` holding `values` (row-major), rounded to `dtype`; asked for again, the same input.
   Tensor constant(std::string_view name, const Shape& shape, std::span<const double> values, DType dtype);
 
+  /// Renames a value, made unique; returns it.
+  Tensor named(const Tensor& value, std::string_view name);
   /// Says what is wanted of a value across forward and backward.
   void tag(const Tensor& value, TagKind kind, std::string_view source = "user");
   void output(const Tensor& value) { trace_.outputs.push_back(value.id()); }

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nn/gpt_trace.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "nn/gpt.h"
+#include "nn/rope.h"
+#include "ops/builders.h"
+
+namespace reprise {
+namespace {
+
+/// The type of losses, tables and scalar factors beside activations of `dtype`.
+DType wide(DType dtype) { return dtype == DType::float64 ? DType::float64 : DType::float32; }
+
+std::int64_t checked_length(const GptConfig& config, std::int64_t length, std::string_view what) {
+  if (length < 1 || length > config.block_size) {
+    throw UserError(fmt::format("{} must be between 1 and the model's block size {}, not {}", what, config.block_size, length));
+  }
+  return length;
+}
+
+void require_batch(const GptTraceOptions& options) {
+  if (options.batch < 1) throw UserError(fmt::format("the batch must hold at least one row, not {}", options.batch));
+}
+
+struct Tables {
+  Tensor cos;
+  Tensor sin;
+};
+
+/// The rotary tables as inputs, whole; invalid where nothing turns. `rows`: positions this trace needs.
+Tables table_inputs(Tracer& tracer, const GptConfig& config, const GptTraceOptions& options, std::int64_t rows) {
+  const std::int64_t n = config.rope_n_elem();
+  if (n == 0) return {};
+  const std::int64_t length = std::max(rows, options.table_rows);
+  const RopeTables tables = rope_tables(config, length);
+  const Shape shape{length, n};
+  return {tracer.constant("rope.cos", shape, tables.cos, wide(options.dtype)),
+          tracer.constant("rope.sin", shape, tables.sin, wide(options.dtype))};
+}
+
+/// Rows 0 .. length-1 of a table.
+Tensor first_rows(const Tensor& table, std::int64_t length) {
+  return table.size(0) == length ? table : table.slice(0, 0, length);
+}
+
+/// The pass over whole rows of tokens that training, evaluation and prefill share: tokens -> hidden states.
+Tensor hidden_of_rows(const Gpt& model, const Tensor& tokens, const Tables& tables, SequenceContext context) {
+  Tracer& tracer = tokens.tracer();
+  const std::int64_t length = tokens.size(1);
+  if (tables.cos.valid()) {
+    context.cos = first_rows(tables.cos, length);
+    context.sin = first_rows(tables.sin, length);
+  }
+  Tensor positions;
+  if (model.config.positions == Positions::learned) positions = first_rows(tracer.parameter(model.transformer.wpe.weight), length);
+  return model.hidden(tokens, positions, context);
+}
+
+/// Sum of the row losses.
+Tensor summed_loss(const Tensor& logits, const Tensor& targets) {
+  const std::int64_t rows = targets.shape().numel();
+  return cross_entropy_rows(logits.reshape({rows, logits.size(-1)}), targets.reshape({rows})).sum();
+}
+
+std::string cache_name(std::size_t layer, const char* part) { return fmt::format("cache.{}.{}", layer, part); }
+
+void output_cache(Tracer& tracer, const KeyValues& cache, std::size_t layer, std::string_view suffix) {
+  tracer.output(tracer.named(cache.k, cache_name(layer, "k").append(suffix)));
+  tracer.output(tracer.named(cache.v, cache_name(layer, "v").append(suffix)));
+}
+
+TracedProgram trace_loss(const GptConfig& config, const GptTraceOptions& options, bool scaled, std::string name) {
+  require_batch(options);
+  const Gpt model(config);
+  const std::int64_t length = checked_length(config, options.length == 0 ? config.block_size : options.length, "the sequence length");
+  Tracer tracer(std::move(name), options.dtype);
+  tracer.declare(model);
+  const Tables tables = table_inputs(tracer, config, options, length);
+  const TensorType tokens_type{DType::int64, {options.batch, length}, Device::cpu};
+  const Tensor tokens = tracer.input("tokens", tokens_type, Role::batch);
+  const Tensor targets = tracer.input("targets", tokens_type, Role::batch);
+  const Tensor inv_kept = scaled ? tracer.input("inv_kept", {wide(options.dtype), {}, Device::cpu}, Role::scalar) : Tensor();
+  SequenceContext context;
+  context.training = options.training;
+  const Tensor logits = model.logits(hidden_of_rows(model, tokens, tables, context));
+  const Tensor loss = summed_loss(logits, targets);
+  tracer.output(tracer.named(scaled ? loss * inv_kept : loss, "loss"));
+  if (options.output_logits) tracer.output(tracer.named(logits, "logits"));
+  return std::move(tracer).finish();
+}
+
+}  // namespace
+
+TracedProgram trace_forward_loss(const GptConfig& config, const GptTraceOptions& options) {
+  return trace_loss(config, options, true, "forward");
+}
+
+TracedProgram trace_eval(const GptConfig& config, GptTraceOptions options) {
+  options.training = false;
+  return trace_loss(config, options, false, "eval");
+}
+
+TracedProgram trace_prefill(const GptConfig& config, const GptTraceOptions& options, std::int64_t cache_length) {
+  require_batch(options);
+  const Gpt model(config);
+  checked_length(config, cache_length, "the cache length");
+  const std::int64_t length = options.length == 0 ? cache_length : options.length;
+  if (length < 1 || length > cache_length) {
+    throw UserError(fmt::format("the prompt's length must be between 1 and the cache length {}, not {}", cache_length, length));
+  }
+  Tracer tracer("prefill", options.dtype);
+  tracer.declare(model);
+  const Tables tables = table_inputs(tracer, config, options, cache_length);
+  const Tensor tokens = tracer.input("tokens", {DType::int64, {options.batch, length}, Device::cpu}, Role::batch);
+  const Tensor last = tracer.input("last", {DType::int64, {}, Device::cpu}, Role::scalar);
+  std::vector<KeyValues> fresh;
+  SequenceContext context;
+  context.fresh = &fresh;
+  const Tensor hidden = hidden_of_rows(model, tokens, tables, context);
+  const Tensor row = hidden.index_select(1, last.reshape({1})).squeeze({1});  // [B, C]
+  tracer.output(tracer.named(model.logits(row), "logits"));
+  const auto padded = [&](const Tensor& x) {
+    if (length == cache_length) return x;
+    return Tensor{tracer, ops::pad(tracer.builder(), x.id(), {0, 0, 0, 0}, {0, 0, cache_length - length, 0})};
+  };
+  for (std::size_t layer = 0; layer < fresh.size(); ++layer) {
+    output_cache(tracer, {padded(fresh[layer].k), padded(fresh[layer].v)}, layer, "");
+  }
+  return std::move(tracer).finish();
+}
+
+TracedProgram trace_decode(const GptConfig& config, const GptTraceOptions& options, std::int64_t cache_length) {
+  require_batch(options);
+  const Gpt model(config);
+  checked_length(config, cache_length, "the cache length");
+  Tracer tracer("decode", options.dtype);
+  tracer.declare(model);
+  const Tables tables = table_inputs(tracer, config, options, cache_length);
+  const Tensor token = tracer.input("token", {DType::int64, {options.batch, 1}, Device::cpu}, Role::batch);
+  const Tensor position = tracer.input("position", {DType::int64, {}, Device::cpu}, Role::scalar);
+  const TensorType cache_type{options.dtype, {options.batch, config.n_query_groups, cache_length, config.head_size}, Device::cpu};
+  SequenceContext context;
+  for (std::size_t layer = 0; layer < static_cast<std::size_t>(config.n_layer); ++layer) {
+    const Tensor k = tracer.input(cache_name(layer, "k"), cache_type, Role::state);
+    const Tensor v = tracer.input(cache_name(layer, "v"), cache_type, Role::state);
+    context.caches.push_back({k, v});
+  }
+  const Tensor row = position.reshape({1});
+  if (tables.cos.valid()) {
+    context.cos = tables.cos.index_select(0, row);
+    context.sin = tables.sin.index_select(0, row);
+  }
+  Tensor positions;
+  if (config.positions == Positions::learned) positions = tracer.parameter(model.transformer.wpe.weight).index_select(0, row);
+  const Tensor keys{tracer, ops::iota(tracer.builder(), cache_length)};
+  context.mask = (keys <= row).reshape({1, 1, 1, cache_length});
+  context.cache_position = position.reshape({1, 1, 1, 1});
+  std::vector<KeyValues> written;
+  context.fresh = &written;
+  const Tensor hidden = model.hidden(token, positions, context);  // [B, 1, C]
+  tracer.output(tracer.named(model.logits(hidden.reshape({options.batch, config.n_embd})), "logits"));
+  for (std::size_t layer = 0; layer < written.size(); ++layer) {
+    output_cache(tracer, written[layer], layer, ".next");
+    tracer.donate(context.caches[layer].k, written[layer].k);
+    tracer.donate(context.caches[layer].v, written[layer].v);
+  }
+  return std::move(tracer).finish();
+}
+
+}  // namespace reprise
