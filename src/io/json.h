@@ -24,15 +24,21 @@ class Json {
   using Array = std::vector<Json>;
   using Object = std::vector<JsonMember>;
 
-  Json() = default;
-  Json(std::nullptr_t) {}                                       // NOLINT: values are written as literals
-  Json(bool value) : value_(value) {}                           // NOLINT
-  Json(int value) : value_(std::int64_t{value}) {}              // NOLINT
-  Json(std::int64_t value) : value_(value) {}                   // NOLINT
-  Json(double value) : value_(value) {}                         // NOLINT
-  Json(std::string value) : value_(std::move(value)) {}         // NOLINT
-  Json(std::string_view value) : value_(std::string(value)) {}  // NOLINT
-  Json(const char* value) : value_(std::string(value)) {}       // NOLINT
+  // Defined in the source: JsonMember, which is inside the value, must be complete first.
+  Json();
+  Json(std::nullptr_t);         // NOLINT: values are written as literals
+  Json(bool value);             // NOLINT
+  Json(int value);              // NOLINT
+  Json(std::int64_t value);     // NOLINT
+  Json(double value);           // NOLINT
+  Json(std::string value);      // NOLINT
+  Json(std::string_view value); // NOLINT
+  Json(const char* value);      // NOLINT
+  Json(const Json& other);
+  Json(Json&& other) noexcept;
+  Json& operator=(const Json& other);
+  Json& operator=(Json&& other) noexcept;
+  ~Json();
   /// An unsigned count; InternalError above 2^63 - 1.
   static Json count(std::uint64_t value);
   static Json array(std::vector<Json> items = {});

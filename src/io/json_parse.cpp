@@ -43,7 +43,6 @@ class TrackedIterator {
     return before;
   }
   friend bool operator==(const TrackedIterator& a, const TrackedIterator& b) { return a.at_ == b.at_; }
-  friend bool operator!=(const TrackedIterator& a, const TrackedIterator& b) { return a.at_ != b.at_; }
 
  private:
   const char* at_;
