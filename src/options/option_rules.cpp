@@ -61,6 +61,18 @@ void check_numerics(const ResolvedOptions& options) {
   if (options.get_flag("master_weights")) fail("rounding does not act with master_weights; leave one out");
 }
 
+/// The end of schedule wsd. Without max_steps the number of steps, and so its fifth, is known only to the trainer.
+void check_decay(ResolvedOptions& options) {
+  if (options.get_text("schedule") == "wsd") {
+    if (!options.has("max_steps")) return;
+    derive(options, "decay_steps", std::max<std::int64_t>(options.get_int("max_steps") / 5, 1), "max_steps");
+    return;
+  }
+  for (const std::string_view name : {"decay_steps", "decay_shape"}) {
+    if (options.differs_from_default(name)) fail(fmt::format("{} acts only with schedule wsd; leave it out, or add --schedule wsd", name));
+  }
+}
+
 void check_learning_rate(ResolvedOptions& options) {
   const double highest = options.get_number("learning_rate");
   if (options.get_text("schedule") == "constant") {
@@ -113,6 +125,7 @@ void check_train(ResolvedOptions& options) {
   check_batch(options);
   check_numerics(options);
   check_learning_rate(options);
+  check_decay(options);
   check_val_data(options.get_text("val_data"));
   check_tokenizer(options.get_text("tokenizer"));
 }

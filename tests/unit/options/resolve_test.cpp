@@ -214,6 +214,10 @@ TEST(Resolve, ValuesThatFollowFromOthers) {
   EXPECT_EQ(train({"--max_steps", "50000"}).get_int("warmup_steps"), 100);
   EXPECT_EQ(train({"--epochs", "1"}).get_int("warmup_steps"), 100);
   EXPECT_FALSE(train({"--schedule", "constant"}).has("min_lr"));
+  EXPECT_EQ(train({"--schedule", "wsd"}).get_int("decay_steps"), 1000);
+  EXPECT_EQ(train({"--schedule", "wsd", "--decay_steps", "7"}).get_int("decay_steps"), 7);
+  EXPECT_FALSE(train({"--schedule", "wsd", "--epochs", "1"}).has("decay_steps"));
+  EXPECT_FALSE(train({}).has("decay_steps"));
 }
 
 TEST(Resolve, ContradictionsAreRefused) {
@@ -222,6 +226,9 @@ TEST(Resolve, ContradictionsAreRefused) {
   EXPECT_USER_ERROR(train({"--min_lr", "0.1"}), "min_lr must be at most learning_rate, not 0.1 with 0.001; change one");
   EXPECT_USER_ERROR(train({"--schedule", "constant", "--min_lr", "0"}), "min_lr does not act with schedule constant; leave one out");
   EXPECT_USER_ERROR(train({"--max_steps", "5", "--warmup_steps", "6"}), "warmup_steps must be at most max_steps, not 6 with 5; change one");
+  EXPECT_USER_ERROR(train({"--decay_steps", "5"}), "decay_steps acts only with schedule wsd; leave it out, or add --schedule wsd");
+  EXPECT_USER_ERROR(train({"--decay_shape", "cosine"}), "decay_shape acts only with schedule wsd");
+  EXPECT_USER_ERROR(train({"--learning_rate", "0"}), "--learning_rate: 0 is out of range; give above 0");
   EXPECT_USER_ERROR(train({"--master_weights"}), "master_weights acts only with dtype bfloat16; leave it out, or add --dtype bfloat16");
   EXPECT_USER_ERROR(train({"--rounding", "nearest"}), "rounding acts only with dtype bfloat16; leave it out, or add --dtype bfloat16");
   EXPECT_USER_ERROR(train({"--rounding", "nearest", "--dtype", "bfloat16", "--master_weights"}), "rounding does not act with master_weights");
