@@ -70,7 +70,8 @@ void CharTokenizer::encode_to(std::string_view text, const TokenSink& sink) cons
   std::vector<std::int32_t> ids;
   ids.reserve(std::min(text.size(), kPiece));
   for (std::size_t position = 0; position < text.size();) {
-    const Utf8Step step = read_utf8(text, position);
+    const auto byte = static_cast<std::uint8_t>(text[position]);
+    const Utf8Step step = byte < 128 ? Utf8Step{byte, 1, true, false} : read_utf8(text, position);
     std::int32_t id = -1;
     if (step.code_point < 128) {
       id = ascii[step.code_point];

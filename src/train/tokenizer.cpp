@@ -9,6 +9,7 @@
 #include <system_error>
 
 #include "base/error.h"
+#include "io/file_write.h"
 #include "train/bpe_tokenizer.h"
 #include "train/bpe_trainer.h"
 #include "train/char_tokenizer.h"
@@ -19,6 +20,7 @@ namespace reprise {
 namespace {
 
 constexpr std::string_view kBpePrefix = "bpe:";
+constexpr const char* kFileName = "tokenizer.json";
 
 }  // namespace
 
@@ -57,6 +59,16 @@ std::string StreamDecoder::finish() {
   const std::string text = replace_invalid_utf8(pending_);
   pending_.clear();
   return text;
+}
+
+std::unique_ptr<Tokenizer> load_tokenizer(const std::filesystem::path& file_or_folder) {
+  const bool folder = std::filesystem::is_directory(file_or_folder);
+  const std::filesystem::path path = folder ? file_or_folder / kFileName : file_or_folder;
+  return parse_tokenizer(read_text_file(path), path.string());
+}
+
+void save_tokenizer(const Tokenizer& tokenizer, const std::filesystem::path& folder) {
+  write_text_file(folder / kFileName, tokenizer.to_json() + "\n");
 }
 
 bool is_learned_tokenizer(std::string_view spec) { return spec == "char" || spec.substr(0, kBpePrefix.size()) == kBpePrefix; }

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -65,6 +66,10 @@ class StreamDecoder {
 std::unique_ptr<Tokenizer> learn_tokenizer(std::string_view spec, std::span<const std::string_view> documents);
 /// Says whether `spec` names a tokenizer to learn ("char", "bpe:N") rather than a file.
 bool is_learned_tokenizer(std::string_view spec);
+/// Loads a tokenizer.json, or the one in a folder. UserError as parse_tokenizer, or when it cannot be read.
+std::unique_ptr<Tokenizer> load_tokenizer(const std::filesystem::path& file_or_folder);
+/// Writes FOLDER/tokenizer.json atomically. UserError when that cannot be written.
+void save_tokenizer(const Tokenizer& tokenizer, const std::filesystem::path& folder);
 /// Reads a tokenizer.json's text; `path` is for errors. UserError naming the component that is not supported, or what is wrong.
 std::unique_ptr<Tokenizer> parse_tokenizer(std::string_view json, const std::string& path);
 

@@ -4,9 +4,14 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <random>
+
 #include "io/json.h"
 #include "support/expect_error.h"
 #include "train/tokenizer.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 
 namespace reprise {
 namespace {
@@ -37,7 +42,8 @@ TEST(TokenizerJson, RefusesComponentsByName) {
   EXPECT_USER_ERROR(load_with("padding", Json::object()), "padding is not supported");
   EXPECT_USER_ERROR(load_with("normalizer", Json::object({{"type", "NFC"}})), "normalizer NFC is not supported");
   EXPECT_USER_ERROR(load_with("pre_tokenizer", nullptr), "a model without pre_tokenizer is not supported");
-  EXPECT_USER_ERROR(load_with("pre_tokenizer", Json::object({{"type", "ByteLevel"}, {"add_prefix_space", false}, {"use_regex", false}})),
+  const Json without_regex = Json::object({{"type", "ByteLevel"}, {"add_prefix_space", false}, {"use_regex", false}});
+  EXPECT_USER_ERROR(load_with("pre_tokenizer", without_regex),
                     "pre_tokenizer ByteLevel without use_regex is not supported");
   EXPECT_USER_ERROR(load_with("pre_tokenizer", Json::object({{"type", "ByteLevel"}})), "with add_prefix_space is not supported");
   EXPECT_USER_ERROR(load_with("post_processor", Json::object()), "post_processor without a type is not supported");
@@ -49,7 +55,8 @@ TEST(TokenizerJson, RefusesComponentsByName) {
   EXPECT_USER_ERROR(load_with_model("bpe:258", "ignore_merges", true), "model BPE with ignore_merges is not supported");
   EXPECT_USER_ERROR(load_with_model("bpe:258", "end_of_word_suffix", "</w>"), "with end_of_word_suffix is not supported");
   const Json lstrip = Json::object({{"id", 0}, {"content", "<|endoftext|>"}, {"lstrip", true}});
-  EXPECT_USER_ERROR(load_with("added_tokens", Json::array({lstrip})), "added token \"<|endoftext|>\" with lstrip is not supported");
+  EXPECT_USER_ERROR(load_with("added_tokens", Json::array({lstrip})),
+                    "added token \"<|endoftext|>\" with lstrip is not supported");
   load_with("post_processor", Json::object({{"type", "ByteLevel"}}));  // GPT-2's own file has it; it changes no id
 }
 
@@ -88,7 +95,8 @@ TEST(TokenizerJson, RefusesIdsWithGaps) {
 
 TEST(TokenizerJson, RefusesCharacterTablesOutOfOrder) {
   EXPECT_USER_ERROR(load_with_model("char", "vocab", Json::object()), "\"vocab\" is empty");
-  EXPECT_USER_ERROR(load_with_model("char", "vocab", Json::object({{"ab", 0}})), "\"ab\" of model reprise_char must be one character");
+  EXPECT_USER_ERROR(load_with_model("char", "vocab", Json::object({{"ab", 0}})),
+                    "\"ab\" of model reprise_char must be one character");
   EXPECT_USER_ERROR(load_with_model("char", "vocab", Json::object({{"b", 0}, {"a", 1}})), "by ascending code point; at \"a\"");
   EXPECT_USER_ERROR(load_with_model("char", "vocab", Json::object({{"a", 0}, {"b", 2}})), "must list ids 0, 1, 2");
   const Json added = Json::array({Json::object({{"id", 0}, {"content", "a"}})});
@@ -98,6 +106,27 @@ TEST(TokenizerJson, RefusesCharacterTablesOutOfOrder) {
   root = good("char");
   root.set("decoder", Json::object({{"type", "ByteLevel"}}));
   EXPECT_USER_ERROR(parse_tokenizer(write_json(root), "t.json"), "decoder ByteLevel is not supported");
+}
+
+/// Good files with bytes changed, cut and doubled: each is read, or refused with a UserError, and never more.
+TEST(TokenizerJson, AnyDamageIsAUserError) {
+  std::mt19937 random(17);
+  for (const std::string_view spec : {"char", "bpe:258"}) {
+    const std::string whole = write_json(good(spec));
+    for (int round = 0; round < 400; ++round) {
+      std::string text = whole;
+      for (unsigned change = 0; change <= random() % 3; ++change) {
+        const std::size_t at = random() % text.size();
+        switch (random() % 4) {
+          case 0: text[at] = static_cast<char>(static_cast<std::uint8_t>(random())); break;
+          case 1: text.erase(at, 1 + random() % 20); break;
+          case 2: text.insert(at, text.substr(random() % text.size(), random() % 20)); break;
+          default: text[at] = "0123456789\"{}[],:-"[random() % 18]; break;
+        }
+      }
+      LLVMFuzzerTestOneInput(reinterpret_cast<const std::uint8_t*>(text.data()), text.size());
+    }
+  }
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "io/json.h"
 #include "reference_data.h"
 #include "support/expect_error.h"
+#include "support/temporary_directory.h"
 #include "train/bpe_tokenizer.h"
 #include "train/byte_alphabet.h"
 #include "train/char_tokenizer.h"
@@ -127,6 +128,16 @@ TEST(Tokenizer, SavesAndLoads) {
     EXPECT_EQ(loaded->fingerprint(), tokenizer->fingerprint());
   }
   EXPECT_NE(learn("char", "ab")->fingerprint(), learn("char", "ac")->fingerprint());
+}
+
+TEST(Tokenizer, AFolderHoldsItsFile) {
+  const test::TemporaryDirectory folder;
+  const auto tokenizer = learn("bpe:265", kText);
+  save_tokenizer(*tokenizer, folder.path());
+  EXPECT_EQ(load_tokenizer(folder.path())->to_json(), tokenizer->to_json());
+  EXPECT_EQ(load_tokenizer(folder / "tokenizer.json")->to_json(), tokenizer->to_json());
+  EXPECT_USER_ERROR(load_tokenizer(folder / "none.json"), "none.json");
+  EXPECT_USER_ERROR(save_tokenizer(*tokenizer, folder / "none"), "tokenizer.json");
 }
 
 TEST(StreamDecoder, HoldsBackIncompleteCharacters) {
