@@ -25,6 +25,7 @@ static_assert(std::endian::native == std::endian::little);
 constexpr std::array<char, 8> kMagic = {'R', 'P', 'R', 'T', 'O', 'K', 'E', 'N'};
 constexpr std::uint32_t kVersion = 1;
 constexpr std::int64_t kLargestTwoByteVocabulary = 65536;
+constexpr std::uint64_t kMostTokens = std::uint64_t{1} << 60;  // their bytes fit 64 bits
 
 struct ShardHeader {
   std::array<char, 8> magic = kMagic;
@@ -95,9 +96,11 @@ ShardHeader read_header(const std::filesystem::path& path, std::span<const std::
   std::memcpy(&header, bytes.data(), sizeof(header));
   if (header.magic != kMagic) refuse(path, "is not a token shard");
   if (header.version > kVersion) {
-    refuse(path, fmt::format("has format version {}, newer than this program's {}: use a newer reprise", header.version, kVersion));
+    refuse(path, fmt::format("has format version {}, newer than this program's {}: use a newer reprise", header.version,
+                             kVersion));
   }
-  if (header.header_hash != header.expected_header_hash() || (header.token_bytes != 2 && header.token_bytes != 4)) {
+  const bool sizes_make_sense = (header.token_bytes == 2 || header.token_bytes == 4) && header.token_count <= kMostTokens;
+  if (header.header_hash != header.expected_header_hash() || !sizes_make_sense) {
     refuse(path, "is damaged: its header does not match its checksum");
   }
   return header;

@@ -45,8 +45,8 @@ class TokenShard {
 /// Encodes `documents`, with the tokenizer's end of text between them if it has one, and writes a shard atomically.
 void write_shard(const std::filesystem::path& path, std::span<const std::string_view> documents, const Tokenizer& tokenizer);
 
-/// Opens the shard of (`documents`, `tokenizer`) in `folder`, building it first when it is not there (and the folder too). Its name is
-/// LABEL-KEY.tokens, KEY a hash of documents and tokenizer. UserError as TokenShard::open and Tokenizer::encode_to.
+/// Opens the shard of (`documents`, `tokenizer`) in `folder`, building it first when it is not there (and the folder too).
+/// Its name is LABEL-KEY.tokens, KEY a hash of documents and tokenizer. UserError as TokenShard::open and Tokenizer::encode_to.
 TokenShard open_or_build_shard(const std::filesystem::path& folder, std::string_view label,
                                std::span<const std::string_view> documents, const Tokenizer& tokenizer);
 

@@ -74,7 +74,8 @@ TEST(TokenShard, IsBuiltOnceAndAgainForOtherTextOrTokenizer) {
   EXPECT_EQ(files_in(folder.path()).size(), 1u);
   EXPECT_NE(open_or_build_shard(folder.path(), "train", kDocuments, *learn_tokenizer("bpe:260", kDocuments)).path(), first);
   // The same bytes cut otherwise are other documents.
-  EXPECT_NE(open_or_build_shard(folder.path(), "train", Documents{"the cat sat on the matthe hat sat on the cat"}, *characters).path(), first);
+  const Documents joined = {"the cat sat on the matthe hat sat on the cat"};
+  EXPECT_NE(open_or_build_shard(folder.path(), "train", joined, *characters).path(), first);
   EXPECT_NE(open_or_build_shard(folder.path(), "val", kDocuments, *characters).path(), first);
   EXPECT_EQ(files_in(folder.path()).size(), 4u);
 }
@@ -108,12 +109,20 @@ TEST(TokenShard, RefusesDamagedFilesAndSaysHowToRebuild) {
   open_changed([](std::string&) {});
   EXPECT_USER_ERROR(open_changed([](std::string& bytes) { bytes.pop_back(); }), "is cut short: 70 bytes expected, 69 there");
   EXPECT_USER_ERROR(open_changed([](std::string& bytes) { bytes.pop_back(); }), "delete it and it will be built again");
-  EXPECT_USER_ERROR(open_changed([](std::string& bytes) { bytes.resize(63); }), "is cut short: 64 bytes expected at least, 63 there");
+  EXPECT_USER_ERROR(open_changed([](std::string& bytes) { bytes.resize(63); }),
+                    "is cut short: 64 bytes expected at least, 63 there");
   EXPECT_USER_ERROR(open_changed([](std::string& bytes) { bytes.push_back('x'); }), "is too long: 70 bytes expected, 71 there");
   EXPECT_USER_ERROR(open_changed([](std::string& bytes) { bytes[0] = 'X'; }), "is not a token shard");
   EXPECT_USER_ERROR(open_changed([](std::string& bytes) { bytes[8] = 2; }), "has format version 2, newer than this program's 1");
   EXPECT_USER_ERROR(open_changed([](std::string& bytes) { bytes[16] = 4; }), "its header does not match its checksum");
   EXPECT_USER_ERROR(open_changed([](std::string& bytes) { bytes[66] = 2; }), "its tokens do not match their checksum");
+}
+
+TEST(TokenShard, NoSingleByteChangesUnseen) {
+  for (std::size_t at = 0; at < 70; ++at) {
+    SCOPED_TRACE(at);
+    EXPECT_USER_ERROR(open_changed([at](std::string& bytes) { bytes[at] = static_cast<char>(bytes[at] ^ 0x40); }), "a.tokens");
+  }
 }
 
 TEST(TokenShard, RefusesAnotherTokenizersShard) {
