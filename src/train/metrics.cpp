@@ -61,7 +61,8 @@ std::string rows_up_to(const std::filesystem::path& path, std::string_view text,
     ++number;
     if (number == 1 && !header.empty()) {
       if (line == header) continue;
-      throw UserError(fmt::format("{}:1: not the columns this program writes: move the file away; found \"{}\"", path.string(), line));
+      throw UserError(fmt::format("{}:1: not the columns this program writes: move the file away; found \"{}\"",
+                                  path.string(), line));
     }
     const auto step = step_of(line, fmt::format("{}:{}", path.string(), number));
     if (!step) {

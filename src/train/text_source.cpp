@@ -28,6 +28,10 @@ struct Utf8Report {
 Utf8Report examine(std::string_view text) {
   Utf8Report report;
   for (std::size_t position = 0; position < text.size();) {
+    if (static_cast<unsigned char>(text[position]) < 0x80) {
+      ++position;
+      continue;
+    }
     const Utf8Step step = read_utf8(text, position);
     if (!step.valid) {
       if (report.invalid_bytes == 0) report.first_invalid = position;

@@ -45,7 +45,8 @@ struct TextSplit {
 /// Splits off the last `validation_fraction` (in [0, 1)) of all documents' bytes, at a character's start.
 TextSplit split_documents(std::span<const std::string_view> documents, double validation_fraction);
 
-/// Reads what --val_data says: the fraction when it is a number, nothing when it is a path. UserError for a number outside [0, 1).
+/// Reads what --val_data says: the fraction when it is a number, nothing when it is a path. UserError for a number outside
+/// [0, 1).
 std::optional<double> parse_validation_fraction(std::string_view value);
 
 }  // namespace reprise

@@ -69,7 +69,9 @@ TEST(BatchSampler, EachWindowComesEarlyAsOftenAsLate) {
   std::vector<double> sum(11);
   for (std::int64_t epoch = 0; epoch < kEpochs; ++epoch) {
     const auto starts = starts_of_epoch(sampler, epoch);
-    for (std::size_t place = 0; place < starts.size(); ++place) sum[static_cast<std::size_t>(starts[place])] += static_cast<double>(place);
+    for (std::size_t place = 0; place < starts.size(); ++place) {
+      sum[static_cast<std::size_t>(starts[place])] += static_cast<double>(place);
+    }
   }
   // Standard deviation of a mean of 4000 uniform places out of 11: sqrt(10) / sqrt(4000) = 0.05.
   for (const double total : sum) EXPECT_NEAR(total / kEpochs, 5.0, 0.25);
@@ -116,7 +118,8 @@ TEST(BatchSampler, OrderStaysWhatItWas) {
 
 TEST(BatchSampler, RefusesTextShorterThanABlock) {
   EXPECT_USER_ERROR(BatchSampler(256, {.block_size = 256, .micro_batch_size = 1}),
-                    "shorter than a block: 257 tokens needed (block_size + 1), 256 there; use more text or --block_size 255 or less");
+                    "shorter than a block: 257 tokens needed (block_size + 1), 256 there; use more text or --block_size 255 "
+                    "or less");
   EXPECT_EQ(BatchSampler(257, {.block_size = 256, .micro_batch_size = 1}).window_start(0, 0, 0), 0);
 }
 
@@ -125,7 +128,8 @@ TEST(BatchSampler, RefusesBuffersOfAnotherSize) {
   const BatchSampler sampler(100, {.block_size = 4, .micro_batch_size = 2});
   std::vector<std::int32_t> eight(8);
   std::vector<std::int32_t> seven(7);
-  EXPECT_INTERNAL_ERROR(sampler.fill(0, 0, std::span(tokens), std::span(seven), std::span(eight)), "[micro_batch_size, block_size]");
+  EXPECT_INTERNAL_ERROR(sampler.fill(0, 0, std::span(tokens), std::span(seven), std::span(eight)),
+                        "[micro_batch_size, block_size]");
   EXPECT_INTERNAL_ERROR(sampler.fill(0, 0, TokenView(tokens).subview(0, 99), std::span(eight), std::span(eight)), "not those");
 }
 

@@ -90,7 +90,12 @@ TEST(LrSchedule, WarmUpOfTheWholeRunAndNoDecayAreAllowed) {
 }
 
 TEST(LrSchedule, RefusesNumbersThatContradictEachOther) {
-  const LrSchedule good{.kind = ScheduleKind::wsd, .peak = 1e-3, .min_rate = 1e-4, .warmup_steps = 10, .total_steps = 100, .decay_steps = 20};
+  const LrSchedule good{.kind = ScheduleKind::wsd,
+                        .peak = 1e-3,
+                        .min_rate = 1e-4,
+                        .warmup_steps = 10,
+                        .total_steps = 100,
+                        .decay_steps = 20};
   check_schedule(good);
   LrSchedule bad = good;
   bad.peak = 0;
@@ -105,7 +110,8 @@ TEST(LrSchedule, RefusesNumbersThatContradictEachOther) {
   EXPECT_USER_ERROR(check_schedule(bad), "warmup_steps must not be negative: -1");
   bad = good;
   bad.warmup_steps = 101;
-  EXPECT_USER_ERROR(check_schedule(bad), "warmup_steps must not exceed the steps of the run: lower it or train longer; 101 of 100");
+  EXPECT_USER_ERROR(check_schedule(bad),
+                    "warmup_steps must not exceed the steps of the run: lower it or train longer; 101 of 100");
   bad = good;
   bad.decay_steps = 91;
   EXPECT_USER_ERROR(check_schedule(bad), "decay_steps must fit between the warm-up and the end of the run: 91 of 90");

@@ -14,7 +14,13 @@ namespace reprise {
 namespace {
 
 MetricsRow row(std::int64_t step) {
-  return {.step = step, .tokens = step * 1024, .loss = 2.5, .lr = 1e-3, .grad_norm = 0.75, .ms = 430.5, .tokens_per_second = 7140.25,
+  return {.step = step,
+          .tokens = step * 1024,
+          .loss = 2.5,
+          .lr = 1e-3,
+          .grad_norm = 0.75,
+          .ms = 430.5,
+          .tokens_per_second = 7140.25,
           .memory_used_bytes = 410'000'000};
 }
 

@@ -31,7 +31,8 @@ TEST(Gpt2Words, AreThoseOfThePattern) {
   EXPECT_EQ(words_of("it's we'll I'd IT'S"), (Words{"it", "'s", " we", "'ll", " I", "'d", " IT", "'", "S"}));
   EXPECT_EQ(words_of(" 's 'll'"), (Words{" '", "s", " '", "ll", "'"}));
   EXPECT_EQ(words_of("x12 3.5, ok!"), (Words{"x", "12", " 3", ".", "5", ",", " ok", "!"}));
-  EXPECT_EQ(words_of("\u00E9t\u00E9 \u0663\u00BD \u4F60\u597D\uFF0C"), (Words{"\u00E9t\u00E9", " \u0663\u00BD", " \u4F60\u597D", "\uFF0C"}));
+  EXPECT_EQ(words_of("\u00E9t\u00E9 \u0663\u00BD \u4F60\u597D\uFF0C"),
+            (Words{"\u00E9t\u00E9", " \u0663\u00BD", " \u4F60\u597D", "\uFF0C"}));
   EXPECT_EQ(words_of("a\u00A0\u3000b"), (Words{"a", "\u00A0", "\u3000", "b"}));
   EXPECT_EQ(words_of("\u0301a e\u0301"), (Words{"\u0301", "a", " e", "\u0301"}));
   EXPECT_EQ(words_of(""), Words{});

@@ -16,8 +16,14 @@
 namespace reprise {
 namespace {
 
-const ProgressState kState{.step = 200, .total_steps = 5000, .loss = 2.4149, .val_loss = 2.44, .ms = 430.2, .tokens_per_second = 7139.7,
-                           .memory_used_bytes = 412'000'000, .seconds_left = 2063.2};
+const ProgressState kState{.step = 200,
+                           .total_steps = 5000,
+                           .loss = 2.4149,
+                           .val_loss = 2.44,
+                           .ms = 430.2,
+                           .tokens_per_second = 7139.7,
+                           .memory_used_bytes = 412'000'000,
+                           .seconds_left = 2063.2};
 constexpr std::string_view kLine = "step  200/5000  loss 2.41  val 2.44  ms 430  tok/s 7140  0.41 GB  left 34:24";
 
 TEST(FormatProgress, IsTheDocumentedLine) { EXPECT_EQ(format_progress(kState), kLine); }

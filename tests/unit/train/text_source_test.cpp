@@ -36,9 +36,11 @@ TEST(TextDocument, RefusesWhatIsNotText) {
   EXPECT_USER_ERROR(TextDocument::load(folder / "none.txt"), (folder / "none.txt").string());
   EXPECT_USER_ERROR(TextDocument::load(folder.path()), "directory");
   test::put_file(folder / "empty.txt", "");
-  EXPECT_USER_ERROR(TextDocument::load(folder / "empty.txt"), (folder / "empty.txt").string() + " is empty: give a file with text");
+  EXPECT_USER_ERROR(TextDocument::load(folder / "empty.txt"),
+                    (folder / "empty.txt").string() + " is empty: give a file with text");
   test::put_file(folder / "binary", std::string("ELF\0\1", 5));
-  EXPECT_USER_ERROR(TextDocument::load(folder / "binary"), "binary is not text: give plain UTF-8 text; it holds a zero byte, at offset 3");
+  EXPECT_USER_ERROR(TextDocument::load(folder / "binary"),
+                    "binary is not text: give plain UTF-8 text; it holds a zero byte, at offset 3");
   test::put_file(folder / "latin1.txt", "caf\xE9 cr\xE8me");
   EXPECT_USER_ERROR(TextDocument::load(folder / "latin1.txt"), "latin1.txt is not UTF-8 text: convert it, as with iconv");
   EXPECT_USER_ERROR(TextDocument::load(folder / "latin1.txt"), "2 of 10 bytes are not UTF-8, the first at offset 3");
