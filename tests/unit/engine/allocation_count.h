@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+// Counts the allocations of this test program.
+#pragma once
+
+namespace reprise::test {
+
+/// Returns how many times operator new was called so far, by all threads.
+long allocation_count();
+
+}  // namespace reprise::test

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+// Programs against the interpreter: values, donations, views, non-finite values found, peaks measured by address.
+#include "executor/program.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <limits>
+
+#include "support/sample_traces.h"
+#include "support/expect_error.h"
+
+namespace reprise {
+namespace {
+
+using test::f32;
+
+/// Runs `steps` times in an engine and in the interpreter, donated values carried over, and compares every bit.
+void expect_same(const Trace& trace, std::uint32_t seed, int steps = 2, const ExecutorList& executors = {&reference_executor()}) {
+  std::vector<CompiledTrace> compiled;
+  compiled.push_back(test::compile(trace, executors));
+  Engine engine(std::move(compiled), test::engine_options(executors));
+  Program& program = engine.program(trace.name);
+  std::vector<HostTensor> inputs = test::random_inputs(trace, seed);
+  test::set_inputs(program, inputs);
+  for (int step = 0; step < steps; ++step) {
+    const std::vector<HostTensor> fresh = test::random_inputs(trace, seed + static_cast<std::uint32_t>(step) * 1000);
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      if (trace.inputs[i].role == Role::param || trace.inputs[i].role == Role::state) continue;
+      inputs[i] = fresh[i];
+      program.set_input(i, inputs[i].bytes());
+    }
+    program.run();
+    const std::vector<HostTensor> expected = interpret(trace, inputs);
+    for (std::size_t o = 0; o < expected.size(); ++o) {
+      ASSERT_EQ(std::memcmp(program.output(o).data(), expected[o].bytes().data(), expected[o].bytes().size()), 0)
+          << "seed " << seed << " step " << step << " output " << o;
+    }
+    for (const Donation& donation : trace.donations) {
+      inputs[donation.input] = expected[donation.output];
+      const std::string& name = trace[trace.inputs[donation.input].value].name;
+      ASSERT_EQ(std::memcmp(engine.bytes(name).data(), expected[donation.output].bytes().data(), engine.bytes(name).size()), 0)
+          << "seed " << seed << " step " << step << " slot " << name;
+    }
+  }
+}
+
+TEST(Program, RandomTracesMatchTheInterpreter) {
+  for (std::uint32_t seed = 1; seed <= 150; ++seed) expect_same(test::random_trace(seed), seed);
+}
+
+TEST(Program, SwappedParameters) {
+  Trace trace;
+  const ValueId p = trace.add_input(f32({3}), Role::param, "p");
+  const ValueId q = trace.add_input(f32({3}), Role::param, "q");
+  trace.outputs = {q, p};
+  trace.donations = {{0, 0}, {1, 1}};
+  expect_same(trace, 5, 3);
+}
+
+TEST(Program, UpdateWaitsForTheLastReader) {
+  Trace trace;
+  Builder b(trace);
+  const ValueId p = trace.add_input(f32({4}), Role::param, "p");
+  const ValueId x = trace.add_input(f32({4}), Role::batch, "x");
+  b.context.phase = Phase::update;
+  const ValueId updated = ops::add(b, p, x);
+  b.context.phase = Phase::backward;
+  const ValueId late = ops::mul(b, p, x);
+  trace.outputs = {updated, late};
+  trace.donations = {{0, 0}};
+  const CompiledTrace compiled = test::compile(trace);
+  EXPECT_EQ(compiled.claimed.trace.nodes.size(), 2U) << "no copy is needed";
+  EXPECT_EQ(compiled.claimed.trace.nodes[0].opcode, op::mul);
+  expect_same(trace, 9);
+}
+
+TEST(Program, ReaderOfTheUpdateAndOfTheParameterNeedsACopy) {
+  Trace trace;
+  Builder b(trace);
+  const ValueId p = trace.add_input(f32({4}), Role::param, "p");
+  const ValueId x = trace.add_input(f32({4}), Role::batch, "x");
+  const ValueId updated = ops::add(b, p, x);
+  trace.outputs = {updated, ops::mul(b, p, updated)};
+  trace.donations = {{0, 0}};
+  const CompiledTrace compiled = test::compile(trace);
+  EXPECT_EQ(compiled.claimed.trace.nodes.back().opcode, op::copy);
+  expect_same(trace, 3);
+}
+
+TEST(Program, ZeroByteValues) {
+  Trace trace;
+  Builder b(trace);
+  const ValueId p = trace.add_input(f32({0, 3}), Role::param, "p");
+  const ValueId x = trace.add_input(f32({0, 3}), Role::batch, "x");
+  trace.outputs = {ops::add(b, p, x)};
+  trace.donations = {{0, 0}};
+  expect_same(trace, 1);
+}
+
+TEST(Program, PredictedPeakIsTheHighestByteWritten) {
+  for (std::uint32_t seed = 1; seed <= 40; ++seed) {
+    const Trace trace = test::random_trace(seed);
+    std::int64_t measured = 0;
+    std::int64_t predicted = 0;
+    // A byte that happens to equal one pattern differs from the other.
+    for (const std::byte pattern : {std::byte{0xA5}, std::byte{0x5A}}) {
+      std::vector<CompiledTrace> compiled;
+      compiled.push_back(test::compile(trace));
+      Engine engine(std::move(compiled), test::engine_options());
+      engine.arena().fill(pattern);
+      test::set_inputs(engine.program("random"), test::random_inputs(trace, seed));
+      engine.program("random").run();
+      measured = std::max(measured, engine.arena().high_water(pattern));
+      predicted = engine.predicted_peak_bytes();
+      EXPECT_EQ(engine.addressed_bytes(), predicted) << "seed " << seed;
+    }
+    EXPECT_EQ(measured, predicted) << "seed " << seed;
+  }
+}
+
+TEST(Program, NamesTheOpThatMadeTheNaN) {
+  Trace trace;
+  Builder b(trace);
+  b.context.module = "block.norm";
+  const ValueId x = trace.add_input(f32({2, 2}), Role::batch, "x");
+  const ValueId mask = ops::full(b, Shape{2, 2}, DType::float32, -std::numeric_limits<double>::infinity());
+  const ValueId logged = ops::log(b, x);
+  const ValueId moved = ops::permute(b, logged, {1, 0});
+  trace.outputs = {ops::binary(b, op::maximum, moved, mask)};
+  std::vector<CompiledTrace> compiled;
+  compiled.push_back(test::compile(trace));
+  Engine engine(std::move(compiled), test::engine_options());
+  Program& program = engine.program("trace");
+  const std::vector<float> good = {1, 2, 3, 4};
+  program.set_input<float>(0, good);
+  EXPECT_FALSE(program.run_checked().has_value());
+  const std::vector<float> bad = {1, 2, -3, 4};
+  program.set_input<float>(0, bad);
+  const auto found = program.run_checked();
+  ASSERT_TRUE(found.has_value());
+  EXPECT_EQ(found->op, "log");
+  EXPECT_EQ(found->module, "block.norm");
+  EXPECT_TRUE(found->nan);
+  const std::vector<float> poisoned = {1, std::numeric_limits<float>::quiet_NaN(), 3, 4};
+  program.set_input<float>(0, poisoned);
+  const auto input = program.run_checked();
+  ASSERT_TRUE(input.has_value());
+  EXPECT_EQ(input->op, "");
+  EXPECT_EQ(input->value, "x");
+}
+
+TEST(Claim, NoExecutorTakesTheNode) {
+  Trace trace;
+  Builder b(trace);
+  b.context.module = "mlp.act";
+  const ValueId x = trace.add_input(f32({2}), Role::batch, "x");
+  trace.outputs = {ops::tanh(b, x)};
+  EXPECT_USER_ERROR(claim_trace(trace, {}, Target{}, 1), "no executor takes tanh(float32[2]) in mlp.act");
+}
+
+/// Takes dense arrays only, but copies anything: what a strict library looks like.
+class DenseExecutor final : public Executor {
+ public:
+  std::string_view name() const override { return "dense"; }
+  std::optional<Claim> claim(const ClaimRequest& request) const override {
+    auto claim = reference_executor().claim(request);
+    if (claim && request.node.opcode != op::copy) claim->layouts.clear();
+    return claim;
+  }
+  Kernel bind(const BindRequest& request) const override {
+    for (std::size_t i = 0; i < request.inputs.size() && request.node.opcode != op::copy; ++i) {
+      REPRISE_CHECK(layout_satisfies(InputLayout::dense, request.inputs[i].type->shape, request.inputs[i].strides), "a dense input");
+    }
+    return reference_executor().bind(request);
+  }
+};
+
+TEST(Claim, CopiesWhereAClaimNeedsDenseInputs) {
+  const DenseExecutor dense;
+  Trace trace;
+  Builder b(trace);
+  const ValueId x = trace.add_input(f32({4, 6}), Role::batch, "x");
+  const ValueId turned = ops::permute(b, x, {1, 0});
+  trace.outputs = {ops::tanh(b, turned), ops::neg(b, turned)};
+  const CompiledTrace compiled = test::compile(trace, {&dense});
+  std::size_t copies = 0;
+  for (const Node& node : compiled.claimed.trace.nodes) copies += node.opcode == op::copy;
+  EXPECT_EQ(copies, 1U) << "one copy serves both readers";
+  for (std::uint32_t seed = 1; seed <= 60; ++seed) expect_same(test::random_trace(seed), seed, 2, {&dense});
+}
+
+}  // namespace
+}  // namespace reprise
