@@ -210,7 +210,7 @@ REPRISE_INLINE double silu(double x) {
 
 /// sqrt(8/pi) * (x + 0.044715 x^3): the t of gelu_tanh = x * sigmoid(t).
 REPRISE_INLINE float gelu_tanh_argument(float x) { return x * fma(x * x, 0.07135482f, 1.5957691f); }
-REPRISE_INLINE double gelu_tanh_argument(double x) { return x * (1.5957691216057308 + 0.07135481627159864 * x * x); }
+REPRISE_INLINE double gelu_tanh_argument(double x) { return x * (1.5957691216057308 + 0.07135481627260025 * x * x); }
 
 /// 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))), written as x * sigmoid(t). -0 at -inf.
 REPRISE_INLINE float gelu_tanh(float x) {
@@ -251,7 +251,7 @@ REPRISE_INLINE float softplus(float x) { return (x > 0.0f ? x : 0.0f) + log1p(ex
 REPRISE_INLINE double softplus(double x) { return x > 20.0 ? x : (x > 0.0 ? x : 0.0) + __builtin_log1p(__builtin_exp(-abs(x))); }
 /// log(sigmoid(x)).
 template <class T>
-REPRISE_INLINE T logsigmoid(T x) { return -softplus(-x); }
+REPRISE_INLINE T logsigmoid(T x) { return (x < T(0) ? x : T(0)) - log1p(exp(-abs(x))); }
 
 /// sigmoid(x) and sigmoid(-x) = 1 - sigmoid(x), neither by a difference.
 template <class T>
@@ -281,7 +281,7 @@ REPRISE_INLINE T gelu_tanh_grad(T x) {
   const T low = x < T(-13) ? T(-13) : x;
   const T clamped = low > T(13) ? T(13) : low;
   const SigmoidPair<T> pair = sigmoid_pair(gelu_tanh_argument(clamped));
-  const T slope = T(1.5957691216057308) + T(0.21406444881479592) * (clamped * clamped);
+  const T slope = T(1.5957691216057308) + T(0.21406444881780075) * (clamped * clamped);
   return pair.s * (T(1) + clamped * pair.complement * slope);
 }
 

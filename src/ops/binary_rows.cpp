@@ -22,7 +22,9 @@ using Slopes = std::function<std::vector<ValueId>(VjpContext&)>;
 /// Sums `g` down to the shape of input i; nothing where that is not wanted.
 template <class F>
 ValueId to_input(VjpContext& c, std::size_t i, F&& g) {
-  return c.needs[i] ? ops::sum_to(c.b, g(), c.b.shape(c.in(i))) : ValueId();
+  if (!c.needs[i]) return ValueId();
+  const ValueId whole = g();
+  return ops::sum_to(c.b, whole, c.b.shape(c.in(i)));
 }
 
 ValueId scalar(VjpContext& c, double value) { return ops::full(c.b, Shape{}, c.b.dtype(c.gy()), value); }

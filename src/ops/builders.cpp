@@ -78,7 +78,8 @@ ValueId reduce(Builder& b, Opcode opcode, ValueId x, std::optional<Ints> dims, b
 
 ValueId sum_squares(Builder& b, ValueId x) { return b.emit(op::sum_squares, {x}); }
 
-ValueId sum_to(Builder& b, ValueId g, const Shape& shape) {
+ValueId sum_to(Builder& b, ValueId g, const Shape& to) {
+  const Shape shape = to;  // `to` may lie in the trace, which emitting moves
   const Shape from = b.shape(g);
   if (from == shape) return g;
   const std::size_t lead = from.rank() - shape.rank();

@@ -50,7 +50,10 @@ ValueId kept(VjpContext& c, ValueId value) {
 }
 
 /// The same, broadcast to the input's shape.
-ValueId spread(VjpContext& c, ValueId value) { return ops::expand(c.b, kept(c, value), c.b.shape(c.in(0))); }
+ValueId spread(VjpContext& c, ValueId value) {
+  const ValueId narrow = kept(c, value);
+  return ops::expand(c.b, narrow, c.b.shape(c.in(0)));
+}
 
 Types infer_reduction(const Node& node, TypeSpan inputs, bool integers, bool needs_elements) {
   require_count(node, inputs, 1, 1);
