@@ -24,8 +24,9 @@ class Builder {
   explicit Builder(Trace& trace) : trace_(&trace) {}
 
   Trace& trace() { return *trace_; }
-  const TensorType& type(ValueId value) const { return trace_->type(value); }
-  const Shape& shape(ValueId value) const { return trace_->type(value).shape; }
+  /// By value: emitting moves what the trace holds.
+  TensorType type(ValueId value) const { return trace_->type(value); }
+  Shape shape(ValueId value) const { return trace_->type(value).shape; }
   DType dtype(ValueId value) const { return trace_->type(value).dtype; }
 
   Context context;
