@@ -179,10 +179,9 @@ class Run {
   Slot write_through(const Node& node, const Slot& result) {
     const Slot& target = slots_[node.inputs.at(0).index()];
     const TensorType& type = trace_.type(node.inputs[0]);
-    for (std::size_t d = 0; d < type.shape.rank(); ++d) {
-      if (type.shape[d] > 1 && target.layout.strides[d] == 0) {
-        throw UserError(fmt::format("an in-place op cannot write an expanded tensor, whose elements share one place; copy it first: {}", print_node(trace_, node_id(node))));
-      }
+    if (may_overlap(type.shape, target.layout)) {
+      throw UserError(fmt::format("an in-place op cannot write a tensor whose elements share places (expanded, or windows that overlap); copy it first: {}",
+                                  print_node(trace_, node_id(node))));
     }
     scatter_strided(type.shape, target.layout, dtype_size(type.dtype), result.storage->data, target.storage->data);
     return target;

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "interpreter/strided_copy.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <cstring>
+#include <utility>
+#include <vector>
 
 namespace reprise {
 namespace {
@@ -34,6 +37,21 @@ bool is_dense(const Shape& shape, const Layout& layout) {
     stride *= shape[d];
   }
   return true;
+}
+
+bool may_overlap(const Shape& shape, const Layout& layout) {
+  if (shape.numel() < 2) return false;
+  std::vector<std::pair<std::int64_t, std::int64_t>> dims;  // stride, extent
+  for (std::size_t d = 0; d < shape.rank(); ++d) {
+    if (shape[d] > 1) dims.emplace_back(layout.strides[d], shape[d]);
+  }
+  std::sort(dims.begin(), dims.end());
+  std::int64_t span = 1;  // places that the dimensions so far reach over
+  for (const auto& [stride, extent] : dims) {
+    if (stride < span) return true;
+    span += stride * (extent - 1);
+  }
+  return false;
 }
 
 void gather_strided(const Shape& shape, const Layout& layout, std::size_t size, const std::byte* storage, std::byte* dense) {

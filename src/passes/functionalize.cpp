@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "interpreter/strided_copy.h"
 #include "ir/printer.h"
 #include "ops/builders.h"
 #include "ops/op_table.h"
@@ -17,15 +18,6 @@
 
 namespace reprise {
 namespace {
-
-bool row_major(const Shape& shape, const Layout& layout) {
-  std::int64_t stride = 1;
-  for (std::size_t d = shape.rank(); d-- > 0;) {
-    if (shape[d] != 1 && layout.strides[d] != stride) return false;
-    stride *= shape[d];
-  }
-  return true;
-}
 
 class Functionalizer {
  public:
@@ -117,21 +109,17 @@ class Functionalizer {
     const Shape& window = trace_.type(target).shape;
     Builder& b = rewriter_.builder();
     const std::string& name = trace_[root].name;
-    if (window == whole && row_major(window, layout)) return result;
-    if (window.numel() == whole.numel() && row_major(window, layout)) {
+    if (window == whole && is_dense(window, layout)) return result;
+    if (window.numel() == whole.numel() && is_dense(window, layout)) {
       return b.emit(op::reshape, {result}, ShapeAttrs{whole, trace_.type(root).dtype}, name);
     }
     return b.emit(op::as_strided_scatter, {base, result}, StridedAttrs{window, layout.strides, layout.offset, {}}, name);
   }
 
   void require_own_elements(const Node& node, ValueId target) const {
-    const Shape& shape = trace_.type(target).shape;
-    for (std::size_t d = 0; d < shape.rank(); ++d) {
-      if (shape[d] > 1 && places_[target.index()].layout.strides[d] == 0) {
-        throw UserError(fmt::format("an in-place op cannot write an expanded tensor, whose elements share one place; copy it first: {}",
-                                    print_node(trace_, trace_[node.outputs[0]].producer)));
-      }
-    }
+    if (!may_overlap(trace_.type(target).shape, places_[target.index()].layout)) return;
+    throw UserError(fmt::format("an in-place op cannot write a tensor whose elements share places (expanded, or windows that overlap); copy it first: {}",
+                                print_node(trace_, trace_[node.outputs[0]].producer)));
   }
 
   void return_written(Trace& result, std::uint32_t input, ValueId value) const {

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "passes/pass_manager.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "base/error.h"
+#include "base/nearest.h"
+#include "interpreter/interpreter.h"
+#include "interpreter/random_inputs.h"
+#include "ops/op_table.h"
+#include "ops/verifier.h"
+#include "passes/cse.h"
+#include "passes/dce.h"
+#include "passes/functionalize.h"
+#include "passes/rewrite.h"
+#include "passes/rng.h"
+#include "passes/simplify.h"
+
+namespace reprise {
+namespace {
+
+Trace run_rng(const Trace& trace) { return number_draws(trace).trace; }
+
+constexpr Pass kCatalogue[] = {
+    {"functionalize", "in-place nodes become pure ones", true, functionalize},
+    {"rng", "draws of the generator get fixed numbers", false, run_rng},
+    {"simplify", "algebraic rules that keep every bit", true, simplify},
+    {"cse", "equal nodes become one", true, merge_common_subexpressions},
+    {"dce", "nodes that no output needs go", true, eliminate_dead_code},
+    {"renumber", "values are numbered inputs first, then in the order of nodes", false, renumber},
+};
+
+bool draws(const Trace& trace) {
+  return std::any_of(trace.nodes.begin(), trace.nodes.end(), [](const Node& node) {
+    return has_trait(op_row(node.opcode).traits, Trait::random) ||
+           std::any_of(node.bodies.begin(), node.bodies.end(), draws);
+  });
+}
+
+/// The outputs on seeded inputs, or nothing when the trace cannot be run yet.
+std::optional<std::vector<HostTensor>> results(const Trace& trace, const PassOptions& options) {
+  if (!options.compare || draws(trace)) return std::nullopt;
+  return interpret(trace, random_inputs(trace, options.seed, options.integers));
+}
+
+/// A pass may append outputs (functionalize does), but those that were there keep their bits.
+void require_equal(const Pass& pass, const Trace& trace, const std::vector<HostTensor>& before, const std::vector<HostTensor>& after) {
+  REPRISE_CHECK(after.size() >= before.size(), fmt::format("pass '{}' dropped an output", pass.name));
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    REPRISE_CHECK(before[i] == after[i], fmt::format("pass '{}' changed the result %{}", pass.name, trace[trace.outputs[i]].name));
+  }
+}
+
+[[noreturn]] void fail(const Pass& pass, const Trace& trace, const PassOptions& options, const std::string& reason) {
+  std::string text = fmt::format("pass '{}' failed on trace '{}': {}", pass.name, trace.name, reason);
+  if (options.save_failing) {
+    text += fmt::format("\nreplay it with: reprise run-trace {}", options.save_failing(pass.name, trace));
+  }
+  throw InternalError(text);
+}
+
+}  // namespace
+
+std::span<const Pass> pass_catalogue() { return kCatalogue; }
+
+const Pass& find_pass(std::string_view name) {
+  const auto* const found = std::find_if(std::begin(kCatalogue), std::end(kCatalogue), [&](const Pass& pass) { return pass.name == name; });
+  if (found != std::end(kCatalogue)) return *found;
+  std::vector<std::string_view> names;
+  for (const Pass& pass : kCatalogue) names.push_back(pass.name);
+  throw UserError(fmt::format("there is no pass '{}'{}; there are: {}", name, nearest_hint(name, names), fmt::join(names, ", ")));
+}
+
+Trace run_passes(Trace trace, std::span<const Pass> passes, const PassOptions& options) {
+  std::optional<std::vector<HostTensor>> before = results(trace, options);
+  for (const Pass& pass : passes) {
+    try {
+      Trace result = pass.run(trace);
+      verify_or_throw(result, fmt::format("pass '{}'", pass.name));
+      std::optional<std::vector<HostTensor>> after = results(result, options);
+      if (before && after) require_equal(pass, result, *before, *after);
+      before = std::move(after);
+      if (options.dump) options.dump(pass.name, result);
+      trace = std::move(result);
+    } catch (const UserError&) {
+      throw;
+    } catch (const std::exception& error) {
+      fail(pass, trace, options, error.what());
+    }
+  }
+  return trace;
+}
+
+}  // namespace reprise

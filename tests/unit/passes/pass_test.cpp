@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+// The pass manager's checks, errors of single passes, and what golden traces cannot show.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "interpreter/interpreter.h"
+#include "interpreter/random_inputs.h"
+#include "ir/printer.h"
+#include "ops/builders.h"
+#include "ops/op_table.h"
+#include "ops/verifier.h"
+#include "passes/functionalize.h"
+#include "passes/pass_manager.h"
+#include "passes/rewrite.h"
+#include "passes/rng.h"
+#include "passes/simplify.h"
+#include "support/expect_error.h"
+
+namespace reprise {
+namespace {
+
+Trace small() {
+  Trace trace;
+  const ValueId x = trace.add_input({DType::float32, {2, 3}}, Role::batch, "x");
+  Builder b(trace);
+  trace.outputs = {ops::add_scalar(b, ops::neg(b, ops::neg(b, x)), 0)};
+  return trace;
+}
+
+Trace drop_nodes(const Trace& trace) {
+  Trace result = trace;
+  result.nodes.pop_back();
+  return result;
+}
+
+Trace add_zero_as_identity(const Trace& trace) {
+  return rewrite(trace, [](Rewriter& r, const Node& node) {
+    if (node.opcode != op::add_scalar) return false;
+    r.replace(node.outputs[0], ops::neg(r.builder(), r.map(node.inputs[0])));
+    return true;
+  });
+}
+
+Trace throw_check(const Trace&) { throw InternalError("broken inside"); }
+Trace throw_user(const Trace&) { throw UserError("your fault"); }
+
+TEST(PassManager, RunsDumpsAndCompares) {
+  std::string dumped;
+  PassOptions options;
+  options.compare = true;
+  options.dump = [&](std::string_view pass, const Trace&) { dumped += std::string(pass) + " "; };
+  const Trace result = run_passes(small(), pass_catalogue(), options);
+  EXPECT_EQ(dumped, "functionalize rng simplify cse dce renumber ");
+  ASSERT_EQ(result.nodes.size(), 1u) << print_trace(result);
+  EXPECT_EQ(result.nodes[0].opcode, op::add_scalar);
+}
+
+TEST(PassManager, FailuresNameThePassAndTheReplay) {
+  PassOptions options;
+  std::string saved;
+  options.compare = true;
+  options.save_failing = [&](std::string_view pass, const Trace& trace) {
+    saved = print_trace(trace);
+    return std::string(pass) + ".trace";
+  };
+  const auto run = [&](Pass pass) { run_passes(small(), std::vector{pass}, options); };
+  EXPECT_INTERNAL_ERROR(run({"drop", "", false, drop_nodes}), "pass 'drop' failed on trace 'trace': pass 'drop' made an ill-formed trace:");
+  EXPECT_EQ(saved, print_trace(small()));
+  EXPECT_INTERNAL_ERROR(run({"drop", "", false, drop_nodes}), "replay it with: reprise run-trace drop.trace");
+  EXPECT_INTERNAL_ERROR(run({"round", "", false, add_zero_as_identity}), "pass 'round' changed the result %neg.3");
+  EXPECT_INTERNAL_ERROR(run({"check", "", false, throw_check}), "broken inside");
+  EXPECT_USER_ERROR(run({"user", "", false, throw_user}), "your fault");
+}
+
+TEST(PassManager, UnknownPassNamesTheNearest) {
+  EXPECT_EQ(find_pass("dce").name, "dce");
+  EXPECT_USER_ERROR(find_pass("dec"), "there is no pass 'dec'; did you mean \"dce\"?");
+}
+
+TEST(RandomInputs, DependOnSeedAndNameAlone) {
+  Trace trace = small();
+  const auto before = random_inputs(trace, 5);
+  trace.add_input({DType::int64, {100}}, Role::batch, "index");
+  trace.add_input({DType::float64, {}}, Role::scalar, "lr");
+  const auto after = random_inputs(trace, 5, 7);
+  EXPECT_TRUE(before[0] == after[0]);
+  EXPECT_FALSE(random_inputs(trace, 6)[0] == after[0]);
+  const auto index = after[1].numbers();
+  EXPECT_EQ(*std::min_element(index.begin(), index.end()), 0);
+  EXPECT_EQ(*std::max_element(index.begin(), index.end()), 6);
+  EXPECT_GE(after[2].number(), 0);
+}
+
+/// Functionalizes, and requires what the in-place trace computes.
+void expect_same_results(const Trace& trace) {
+  const Trace pure = functionalize(trace);
+  EXPECT_TRUE(verify(pure).empty()) << verify(pure)[0];
+  EXPECT_FALSE(has_in_place_nodes(pure));
+  const auto inputs = random_inputs(trace, 3);
+  const auto before = interpret(trace, inputs);
+  const auto after = interpret(pure, inputs);
+  for (std::size_t i = 0; i < before.size(); ++i) EXPECT_TRUE(before[i] == after[i]) << i << "\n" << print_trace(pure);
+}
+
+TEST(Functionalize, ChainsOfViewsAndOverlappingWrites) {
+  Trace trace;
+  Builder b(trace);
+  const ValueId x = trace.add_input({DType::float32, {4, 6}}, Role::batch, "x");
+  const ValueId base = ops::copy(b, x);
+  const ValueId t = ops::transpose(b, base, 0, 1);                     // [6, 4]
+  const ValueId odd = ops::slice(b, t, 0, 1, 6, 2);                    // [3, 4]
+  const ValueId row = ops::select(b, odd, 1, 2);                       // [3]
+  const ValueId diagonal = ops::diagonal(b, t, 1);                     // [3]
+  const ValueId blocks = ops::reshape(b, base, Shape{2, 2, 6});
+  const ValueId flat = ops::reshape(b, t, Shape{24});                  // not a view of base: a copy
+  b.emit_in_place(op::add_scalar, {row}, ScalarAttrs{10});
+  const ValueId sum = ops::add(b, row, diagonal);
+  const ValueId second = b.emit_in_place(op::mul_scalar, {diagonal}, ScalarAttrs{-3});
+  b.emit_in_place(op::add, {second, sum});
+  b.emit_in_place(op::neg, {odd});
+  const ValueId late = ops::select(b, blocks, 0, 1);                   // made of a view taken before the writes
+  b.emit_in_place(op::mul, {flat, flat});
+  trace.outputs = {base, t, odd, row, diagonal, blocks, flat, sum, second, late, x};
+  expect_same_results(trace);
+}
+
+TEST(Functionalize, WritesIntoAnInputAreReturned) {
+  Trace trace;
+  Builder b(trace);
+  const ValueId s = trace.add_input({DType::float32, {3}}, Role::state, "s");
+  const ValueId p = trace.add_input({DType::float32, {3}}, Role::param, "p");
+  const ValueId s2 = b.emit_in_place(op::add, {s, p});
+  const ValueId p2 = b.emit_in_place(op::mul, {p, s2});
+  trace.outputs = {p2};
+  trace.donations = {{1, 0}};
+  ASSERT_TRUE(verify(trace).empty()) << verify(trace)[0];
+  expect_same_results(trace);
+  const Trace pure = functionalize(trace);
+  ASSERT_EQ(pure.outputs.size(), 2u);
+  EXPECT_EQ(pure.donations, (std::vector<Donation>{{1, 0}, {0, 1}}));
+  trace.outputs.push_back(s2);
+  trace.donations = {{1, 1}};
+  EXPECT_USER_ERROR(functionalize(trace), "written in place is donated to an output that is not its last value: %p");
+}
+
+TEST(Functionalize, SharedPlacesAreNotWritten) {
+  Trace trace;
+  Builder b(trace);
+  const ValueId x = ops::copy(b, trace.add_input({DType::float32, {6}}, Role::batch, "x"));
+  b.emit_in_place(op::neg, {ops::unfold(b, x, 0, 3, 1)});
+  EXPECT_USER_ERROR(functionalize(trace), "cannot write a tensor whose elements share places");
+  EXPECT_USER_ERROR(interpret(trace, random_inputs(trace, 1)), "cannot write a tensor whose elements share places");
+}
+
+TEST(Rng, ReportsWordsAndKeepsInputsOfTheTrace) {
+  Trace trace;
+  Builder b(trace);
+  trace.add_input({DType::int64, {}}, Role::rng, kSeedInput);
+  trace.outputs = {ops::uniform(b, Shape{5}, DType::float32), ops::normal(b, Shape{3}, DType::float32)};
+  const NumberedDraws numbered = number_draws(trace);
+  EXPECT_EQ(numbered.words, 12);
+  EXPECT_EQ(numbered.trace.inputs.size(), 2u);
+  EXPECT_TRUE(verify(numbered.trace).empty());
+  EXPECT_EQ(number_draws(numbered.trace).words, 0);
+  EXPECT_TRUE(number_draws(small()).trace == small());
+}
+
+TEST(Rng, UserOpsThatDrawAreDecomposed) {
+  OpRow row;
+  row.traits = Trait::random;
+  row.infer = [](const Node&, std::span<const TensorType> inputs) { return std::vector{inputs[0]}; };
+  row.decompose = [](Builder& b, const Node&, std::span<const ValueId> inputs) {
+    return std::vector{ops::add(b, inputs[0], ops::normal(b, b.shape(inputs[0]), b.dtype(inputs[0])))};
+  };
+  const Opcode noisy = register_op("pass_test_noisy", row);
+  row.decompose = nullptr;
+  row.evaluate = [](EvalContext&) {};
+  const Opcode opaque = register_op("pass_test_opaque", row);
+  Trace trace;
+  Builder b(trace);
+  const ValueId x = trace.add_input({DType::float32, {3}}, Role::batch, "x");
+  trace.outputs = {b.emit(noisy, {x}, CustomAttrs{}), b.emit(noisy, {x}, CustomAttrs{})};
+  const NumberedDraws numbered = number_draws(trace);
+  EXPECT_EQ(numbered.words, 8);
+  EXPECT_TRUE(verify(numbered.trace).empty());
+  const auto results = interpret(numbered.trace, random_inputs(numbered.trace, 1));
+  EXPECT_FALSE(results[0] == results[1]);
+  trace.outputs = {b.emit(opaque, {x}, CustomAttrs{})};
+  EXPECT_USER_ERROR(number_draws(trace), "op 'pass_test_opaque' draws from the generator and has no decomposition");
+}
+
+TEST(Rng, SubTracesCannotDraw) {
+  Trace body;
+  Builder inside(body);
+  body.outputs = {ops::uniform(inside, Shape{2, 3}, DType::float32)};
+  Trace trace = small();
+  trace.nodes[0].bodies = {body};
+  EXPECT_USER_ERROR(number_draws(trace), "a sub-trace cannot draw from the generator; draw outside and pass the numbers in");
+}
+
+TEST(Simplify, EveryRuleHasAName) {
+  std::vector<std::string_view> names = simplify_rule_names();
+  std::sort(names.begin(), names.end());
+  EXPECT_EQ(std::adjacent_find(names.begin(), names.end()), names.end());
+}
+
+}  // namespace
+}  // namespace reprise
