@@ -193,6 +193,9 @@ class OnednnExecutor final : public Executor {
 
 }  // namespace
 
-std::unique_ptr<Executor> make_onednn_executor() { return std::make_unique<OnednnExecutor>(); }
+const Executor& onednn_executor() {
+  static const OnednnExecutor executor;
+  return executor;
+}
 
 }  // namespace reprise

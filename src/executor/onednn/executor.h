@@ -2,14 +2,12 @@
 // The `onednn` executor: float32 matmul, linear and matmul_accumulate.
 #pragma once
 
-#include <memory>
-
 #include "executor/executor.h"
 
 namespace reprise {
 
-/// Makes the executor. What it keeps of the numeric contract: the bits do not depend on the thread count. What it does not:
+/// The executor. What it keeps of the numeric contract: the bits do not depend on the thread count. What it does not:
 /// the order of additions over k is oneDNN's, so it is never row-stable.
-std::unique_ptr<Executor> make_onednn_executor();
+const Executor& onednn_executor();
 
 }  // namespace reprise

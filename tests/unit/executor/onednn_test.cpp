@@ -46,7 +46,7 @@ Operand column_major(const Shape& shape, std::uint64_t seed) {
 }
 
 std::vector<float> run(Opcode opcode, const Attrs& attrs, std::vector<Operand>& inputs, const Shape& out_shape, int threads) {
-  const std::unique_ptr<Executor> executor = make_onednn_executor();
+  const Executor& executor = onednn_executor();
   Node node;
   node.opcode = opcode;
   node.attrs = attrs;
@@ -59,13 +59,13 @@ std::vector<float> run(Opcode opcode, const Attrs& attrs, std::vector<Operand>& 
   Operand out = dense(out_shape, 99);
   const std::vector<TensorView> outputs = {out.view()};
   const Target target = detect_target();
-  const auto claim = executor->claim({node, types, std::span(&out.type, 1), target, threads});
+  const auto claim = executor.claim({node, types, std::span(&out.type, 1), target, threads});
   EXPECT_TRUE(claim.has_value());
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     EXPECT_TRUE(layout_satisfies(claim->layout(i), inputs[i].type.shape, inputs[i].strides));
   }
   ThreadPool pool(threads);
-  executor->bind({node, views, outputs, target, threads})({views, outputs, {}, pool});
+  executor.bind({node, views, outputs, target, threads})({views, outputs, {}, pool});
   return out.data;
 }
 
@@ -152,7 +152,7 @@ TEST(Onednn, SlicesDependOnSizesAlone) {
 }
 
 TEST(Onednn, LeavesOtherTypesAndRanksAlone) {
-  const std::unique_ptr<Executor> executor = make_onednn_executor();
+  const Executor& executor = onednn_executor();
   const Target target = detect_target();
   Node node;
   node.opcode = op::matmul;
@@ -160,7 +160,7 @@ TEST(Onednn, LeavesOtherTypesAndRanksAlone) {
   const auto claims = [&](DType dtype, const Shape& a, const Shape& b, const Shape& out) {
     const std::vector<TensorType> types = {{dtype, a, Device::cpu}, {dtype, b, Device::cpu}};
     const TensorType out_type{dtype, out, Device::cpu};
-    return executor->claim({node, types, std::span(&out_type, 1), target, 1}).has_value();
+    return executor.claim({node, types, std::span(&out_type, 1), target, 1}).has_value();
   };
   EXPECT_TRUE(claims(DType::float32, {2, 3}, {3, 4}, {2, 4}));
   EXPECT_FALSE(claims(DType::float64, {2, 3}, {3, 4}, {2, 4}));
