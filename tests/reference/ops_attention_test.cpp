@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+// Attention, cross entropy and rotary embedding against PyTorch's values and gradients: as whole ops, and decomposed.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <numbers>
+
+#include "ops/op_table.h"
+#include "reference/op_cases.h"
+#include "support/reference_data.h"
+
+namespace reprise {
+namespace {
+
+using test::CaseFunction;
+using test::OpCases;
+using Ids = std::vector<ValueId>;
+
+/// The outputs of the node just emitted, computed by its decomposition instead.
+Ids decomposed(Builder& b) {
+  const Node node = b.trace().nodes.back();
+  return op_row(node.opcode).decompose(b, node, node.inputs);
+}
+
+AttentionAttrs attention_attrs(const OpCases& cases, const std::string& name, std::int64_t width) {
+  AttentionAttrs attrs;
+  const auto number = [&](const char* key, double otherwise) {
+    const Json* const found = cases.attribute(name, key);
+    return found != nullptr ? found->number() : otherwise;
+  };
+  attrs.causal = cases.attribute(name, "causal") != nullptr;
+  attrs.scale = number("scale", 1 / std::sqrt(static_cast<double>(width)));
+  attrs.window = static_cast<std::int64_t>(number("window", 0));
+  attrs.offset = static_cast<std::int64_t>(number("offset", 0));
+  attrs.softcap = number("softcap", 0);
+  return attrs;
+}
+
+TEST(ReferenceAttention, EveryCase) {
+  REPRISE_NEEDS_REFERENCE("ops/sdpa.safetensors");
+  for (const bool whole : {true, false}) {
+    OpCases cases("sdpa");
+    const auto function = [&](const std::string& name) -> CaseFunction {
+      return [&cases, name, whole](Builder& b, const Ids& in) -> Ids {
+        ops::AttentionInputs inputs;
+        inputs.q = in[0];
+        inputs.k = in[1];
+        inputs.v = in[2];
+        if (name.starts_with("bias")) inputs.bias = in[3];
+        if (name.starts_with("mask")) inputs.mask = in[3];
+        const ValueId out = ops::attention(b, inputs, attention_attrs(cases, name, b.shape(in[0]).back())).out;
+        return {whole ? out : decomposed(b)[0]};
+      };
+    };
+    // scores up to thousands: the softmax is a choice, and its gradient is the difference of numbers times the scale
+    cases.check("large_scores", function("large_scores"), {.length = 40000});
+    cases.check_all("", function, {.length = 100});
+    cases.expect_all_done();
+  }
+}
+
+TEST(ReferenceAttention, DropoutOnTheProbabilities) {
+  REPRISE_NEEDS_REFERENCE("ops/dropout_mask.safetensors");
+  OpCases cases("dropout_mask");
+  cases.check("in_attention", [&](Builder& b, const Ids& in) -> Ids {
+    const std::int64_t tokens = b.shape(in[0])[2];
+    const double p = cases.number("in_attention", "p");
+    const ValueId scores = ops::mul_scalar(b, ops::matmul(b, in[0], in[1], false, true), 1 / std::sqrt(static_cast<double>(b.shape(in[0]).back())));
+    const ValueId ones = ops::full(b, Shape{tokens, tokens}, DType::boolean, 1);
+    const ValueId hidden = ops::triu(b, ones, 1);
+    const ValueId probabilities = ops::softmax(b, ops::masked_fill(b, hidden, scores, -std::numeric_limits<double>::infinity()), -1);
+    const ValueId scaled = ops::mul_scalar(b, probabilities, 1 / (1 - p));
+    return {ops::matmul(b, ops::where(b, in[3], scaled, ops::zeros_like(b, scaled)), in[2])};
+  }, {.length = 40});
+}
+
+// ---- cross entropy -----------------------------------------------------------------------------------------------
+
+TEST(ReferenceCrossEntropy, EveryCase) {
+  REPRISE_NEEDS_REFERENCE("ops/cross_entropy.safetensors");
+  for (const bool whole : {true, false}) {
+    OpCases cases("cross_entropy");
+    cases.check_all("", [&](const std::string& name) -> CaseFunction {
+      return [&cases, name, whole](Builder& b, const Ids& in) -> Ids {
+        const auto number = [&](const char* key, double otherwise) {
+          const Json* const found = cases.attribute(name, key);
+          return found != nullptr ? found->number() : otherwise;
+        };
+        CrossEntropyAttrs attrs;
+        attrs.label_smoothing = number("label_smoothing", 0);
+        attrs.z_loss = number("z_loss", 0);
+        attrs.ignore_index = static_cast<std::int64_t>(number("ignore_index", -100));
+        const std::int64_t classes = b.shape(in[0]).back();
+        const ValueId logits = ops::reshape(b, in[0], Shape{b.shape(in[0]).numel() / classes, classes});
+        const ValueId target = ops::reshape(b, in[1], Shape{b.shape(in[1]).numel()});
+        const ValueId weight = in.size() > 2 ? in[2] : ValueId();
+        ValueId loss = ops::cross_entropy(b, logits, target, attrs, weight).loss;
+        if (!whole) loss = decomposed(b)[0];
+        const std::string reduction = cases.attribute(name, "reduction")->string();
+        if (reduction == "none") return {ops::reshape(b, loss, b.shape(in[1]))};
+        const ValueId total = ops::sum(b, loss);
+        if (reduction == "sum") return {total};
+        const ValueId ignore = ops::full(b, b.shape(target), DType::int64, static_cast<double>(attrs.ignore_index));
+        const ValueId ignored = ops::binary(b, op::eq, target, ignore);
+        ValueId counted = ops::full(b, b.shape(target), b.dtype(loss), 1);
+        if (weight.valid()) counted = ops::index_select(b, weight, 0, ops::masked_fill(b, ignored, target, 0));
+        return {ops::div(b, total, ops::sum(b, ops::masked_fill(b, ignored, counted, 0)))};
+      };
+    }, {.length = 200});
+    cases.expect_all_done();
+  }
+}
+
+// ---- rope --------------------------------------------------------------------------------------------------------
+
+/// A constant of these numbers.
+ValueId constant(Builder& b, const Shape& shape, DType dtype, const std::vector<double>& numbers) {
+  std::vector<ValueId> parts;
+  for (const double number : numbers) parts.push_back(ops::full(b, Shape{1}, dtype, number));
+  return ops::reshape(b, ops::cat(b, std::move(parts), 0), shape);
+}
+
+struct RopeCase {
+  const OpCases& cases;
+  std::string name;
+
+  double number(const char* key, double otherwise) const {
+    const Json* const found = cases.attribute(name, key);
+    return found != nullptr ? found->number() : otherwise;
+  }
+  bool has(const char* key) const { return cases.attribute(name, key) != nullptr; }
+
+  /// Angle of pair i per position, by the formula that the case's note names.
+  std::vector<double> frequencies(std::size_t n) const {
+    const double base = number("base", 10000);
+    const double factor = number("factor", 1);
+    const double original = number("original_max_seq_len", 1);
+    const double pi = std::numbers::pi;
+    std::vector<double> theta;
+    for (std::size_t i = 0; i < n / 2; ++i) theta.push_back(std::pow(base, -2.0 * static_cast<double>(i) / static_cast<double>(n)));
+    if (name.starts_with("longrope")) {
+      const std::vector<double> factors = cases.tensor(name, "in.factors").numbers();
+      for (std::size_t i = 0; i < theta.size(); ++i) theta[i] /= factors[i];
+    } else if (name == "llama3") {
+      const double low = number("low_freq_factor", 1);
+      const double high = number("high_freq_factor", 4);
+      for (double& t : theta) {
+        const double smooth = std::clamp((original * t / (2 * pi) - low) / (high - low), 0.0, 1.0);
+        t = (1 - smooth) * t / factor + smooth * t;
+      }
+    } else if (name.starts_with("yarn")) {
+      const auto dimension = [&](double rotations) {
+        return static_cast<double>(n) * std::log(original / (rotations * 2 * pi)) / (2 * std::log(base));
+      };
+      const double first = std::max(std::floor(dimension(number("beta_fast", 32))), 0.0);
+      const double last = std::min(std::ceil(dimension(number("beta_slow", 1))), static_cast<double>(n) - 1);
+      for (std::size_t i = 0; i < theta.size(); ++i) {
+        const double ramp = std::clamp((static_cast<double>(i) - first) / (last - first), 0.0, 1.0);
+        const double scaled = name == "yarn_paper" ? ramp : 1 - ramp;
+        theta[i] = theta[i] * (1 - scaled) + theta[i] / factor * scaled;
+      }
+    } else {
+      for (double& t : theta) t /= factor;
+    }
+    return theta;
+  }
+};
+
+TEST(ReferenceRope, EveryCase) {
+  REPRISE_NEEDS_REFERENCE("ops/rope.safetensors");
+  for (const bool whole : {true, false}) {
+    OpCases cases("rope");
+    cases.check_all("", [&](const std::string& name) -> CaseFunction {
+      return [&cases, name, whole](Builder& b, const Ids& in) -> Ids {
+        const RopeCase one{cases, name};
+        const Shape shape = b.shape(in[0]);
+        const auto n = static_cast<std::size_t>(one.number("n_elem", static_cast<double>(shape.back())));
+        const std::vector<double> theta = one.frequencies(n);
+        const double length = one.number("attention_factor", 1);
+        std::vector<double> positions;
+        for (std::int64_t t = 0; t < shape[2]; ++t) positions.push_back(static_cast<double>(t));
+        if (name == "positions") positions = cases.tensor(name, "in.pos").numbers();
+        std::vector<double> cosines;
+        std::vector<double> sines;
+        for (const double position : positions) {
+          for (std::size_t j = 0; j < n; ++j) {
+            cosines.push_back(length * std::cos(position * theta[j % theta.size()]));
+            sines.push_back(length * std::sin(position * theta[j % theta.size()]));
+          }
+        }
+        const Shape table{shape[2], static_cast<std::int64_t>(n)};
+        const std::string layout = cases.attribute(name, "layout")->string();
+        const RopeLayout which = layout == "half" ? RopeLayout::half : layout == "interleaved" ? RopeLayout::interleaved : RopeLayout::gathered;
+        const ValueId cos = constant(b, table, b.dtype(in[0]), cosines);
+        const ValueId sin = constant(b, table, b.dtype(in[0]), sines);
+        const ValueId y = ops::rope(b, in[0], cos, sin, which);
+        return {whole ? y : decomposed(b)[0]};
+      };
+    }, {.length = 16});
+    cases.expect_all_done();
+  }
+}
+
+}  // namespace
+}  // namespace reprise
