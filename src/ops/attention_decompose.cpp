@@ -66,6 +66,24 @@ ValueId probabilities(Builder& b, ValueId scores, ValueId lse) {
   return ops::masked_fill(b, ops::unsqueeze(b, dead, {3}), p, 0);
 }
 
+/// Cotangents that reach q, k and the bias from the cotangent of the scores.
+struct ScoreGradients {
+  ValueId q, k, bias;
+};
+
+ScoreGradients through_scores(Builder& b, const Node& node, std::span<const ValueId> inputs, const AttentionPlaces& places, const Scores& s,
+                              ValueId gs) {
+  const auto attrs = node.as<AttentionAttrs>();
+  const DType dtype = b.dtype(inputs[0]);
+  ValueId scaled = gs;
+  if (attrs.softcap > 0) scaled = ops::mul(b, gs, ops::add_scalar(b, ops::neg(b, ops::square(b, s.capped)), 1));
+  scaled = ops::reshape(b, ops::mul_scalar(b, scaled, attrs.scale), s.grouped);
+  const ValueId gq = ops::reshape(b, ops::matmul(b, scaled, s.k), b.shape(inputs[0]));
+  const ValueId gk = ops::sum(b, ops::matmul(b, scaled, s.q, true, false), Ints{2});
+  const ValueId gbias = places.bias ? ops::cast(b, ops::sum_to(b, gs, b.shape(inputs[*places.bias])), dtype) : ValueId();
+  return {ops::cast(b, gq, dtype), ops::cast(b, gk, dtype), gbias};
+}
+
 ValueId dropped(Builder& b, const Node& node, std::span<const ValueId> inputs, const AttentionPlaces& places, ValueId x) {
   const auto attrs = node.as<AttentionAttrs>();
   if (!places.seed) return x;
@@ -92,7 +110,6 @@ std::vector<ValueId> decompose_attention(Builder& b, const Node& node, std::span
 }
 
 std::vector<ValueId> decompose_attention_backward(Builder& b, const Node& node, std::span<const ValueId> inputs) {
-  const auto attrs = node.as<AttentionAttrs>();
   const AttentionPlaces places = attention_places(node, inputs.size(), 6);
   const Scores s = emit_scores(b, node, inputs, places);
   const DType dtype = b.dtype(inputs[0]);
@@ -103,23 +120,25 @@ std::vector<ValueId> decompose_attention_backward(Builder& b, const Node& node, 
   Shape out_grouped = without_last(s.grouped);
   out_grouped.append(b.shape(inputs[2]).dim(3));
   const ValueId gout_grouped = ops::reshape(b, gout, out_grouped);
-  const auto over_group = [&](ValueId g) { return ops::cast(b, ops::sum(b, g, Ints{2}), dtype); };
   const ValueId p_dropped = ops::reshape(b, dropped(b, node, inputs, places, p), s.grouped);
-  const ValueId gv = over_group(ops::matmul(b, p_dropped, gout_grouped, true, false));
+  const ValueId gv = ops::cast(b, ops::sum(b, ops::matmul(b, p_dropped, gout_grouped, true, false), Ints{2}), dtype);
   const ValueId gp = ops::reshape(b, ops::matmul(b, gout_grouped, s.v, false, true), s.flat);
   const ValueId delta = ops::sum(b, ops::mul(b, gout, out), Ints{3}, true);
   const ValueId gs = ops::mul(b, p, ops::sub(b, dropped(b, node, inputs, places, gp), delta));
-  ValueId scaled = gs;
-  if (attrs.softcap > 0) {
-    const ValueId slope = ops::add_scalar(b, ops::neg(b, ops::square(b, s.capped)), 1);
-    scaled = ops::mul(b, gs, slope);
-  }
-  scaled = ops::reshape(b, ops::mul_scalar(b, scaled, attrs.scale), s.grouped);
-  const ValueId gq = ops::reshape(b, ops::matmul(b, scaled, s.k), b.shape(inputs[0]));
-  const ValueId gk = over_group(ops::matmul(b, scaled, s.q, true, false));
-  std::vector<ValueId> outputs = {ops::cast(b, gq, dtype), gk, gv};
-  if (places.bias) outputs.push_back(ops::cast(b, ops::sum_to(b, gs, b.shape(inputs[*places.bias])), dtype));
+  const ScoreGradients g = through_scores(b, node, inputs, places, s, gs);
+  std::vector<ValueId> outputs = {g.q, g.k, gv};
+  if (places.bias) outputs.push_back(g.bias);
   return outputs;
+}
+
+std::vector<ValueId> attention_lse_backward(Builder& b, const Node& node, ValueId lse, ValueId glse) {
+  const AttentionPlaces places = attention_places(node, node.inputs.size(), 3);
+  const Scores s = emit_scores(b, node, node.inputs, places);
+  const ValueId gs = ops::mul(b, probabilities(b, s.scores, lse), ops::unsqueeze(b, glse, {3}));
+  const ScoreGradients g = through_scores(b, node, node.inputs, places, s, gs);
+  std::vector<ValueId> cotangents = {g.q, g.k, ValueId()};
+  if (places.bias) cotangents.push_back(g.bias);
+  return cotangents;
 }
 
 }  // namespace reprise

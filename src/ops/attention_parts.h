@@ -23,6 +23,8 @@ AttentionPlaces attention_places(const Node& node, std::size_t input_count, std:
 
 std::vector<ValueId> decompose_attention(Builder& b, const Node& node, std::span<const ValueId> inputs);
 std::vector<ValueId> decompose_attention_backward(Builder& b, const Node& node, std::span<const ValueId> inputs);
+/// Cotangents (gq, gk, nothing, gbias?) of a forward node's inputs that come through its log-sum-exp.
+std::vector<ValueId> attention_lse_backward(Builder& b, const Node& node, ValueId lse, ValueId glse);
 void evaluate_attention(EvalContext& context);
 void evaluate_attention_backward(EvalContext& context);
 

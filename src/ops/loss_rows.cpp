@@ -51,18 +51,6 @@ Types infer_cross_entropy_backward(const Node& node, TypeSpan inputs) {
   return {inputs[0]};
 }
 
-std::vector<ValueId> cross_entropy_vjp(VjpContext& c) {
-  if (c.gy(1).valid()) throw UserError("the log-sum-exp output of cross_entropy has no derivative; use logsumexp instead");
-  const auto attrs = c.node.as<CrossEntropyAttrs>();
-  std::vector<ValueId> gradients(c.node.inputs.size());
-  if (!c.gy().valid()) return gradients;
-  if (attrs.has_weight && c.needs[2]) throw UserError("the class weights of cross_entropy have no derivative");
-  if (c.needs[0]) {
-    gradients[0] = ops::cross_entropy_backward(c.b, c.in(0), c.in(1), c.out(1), c.gy(), attrs, attrs.has_weight ? c.in(2) : ValueId());
-  }
-  return gradients;
-}
-
 // ---- decompositions ----------------------------------------------------------------------------------------------
 
 /// What forward and backward share: wide logits, ignored rows, targets that are safe to look up, one-hot places.
@@ -126,6 +114,26 @@ std::vector<ValueId> decompose_cross_entropy_backward(Builder& b, const Node& no
   const ValueId softmax = ops::exp(b, ops::sub(b, parts.x, column(lse)));
   const ValueId g = ops::mul(b, column(inputs[3]), ops::sub(b, ops::mul(b, softmax, column(pull)), push));
   return {ops::cast(b, ops::masked_fill(b, column(parts.ignored), g, 0), b.dtype(inputs[0]))};
+}
+
+std::vector<ValueId> cross_entropy_vjp(VjpContext& c) {
+  Builder& b = c.b;
+  const auto attrs = c.node.as<CrossEntropyAttrs>();
+  std::vector<ValueId> gradients(c.node.inputs.size());
+  if (attrs.has_weight && c.needs[2]) throw UserError("the class weights of cross_entropy have no derivative; make them an input that needs none");
+  if (!c.needs[0]) return gradients;
+  if (c.gy().valid()) {
+    gradients[0] = ops::cross_entropy_backward(b, c.in(0), c.in(1), c.out(1), c.gy(), attrs, attrs.has_weight ? c.in(2) : ValueId());
+  }
+  if (c.gy(1).valid()) {
+    // the saved log-sum-exp: its derivative is the softmax, and 0 in ignored rows
+    const Parts parts = shared_parts(b, attrs, c.in(0), c.in(1), ValueId());
+    const ValueId softmax = ops::exp(b, ops::sub(b, parts.x, ops::unsqueeze(b, c.out(1), {1})));
+    const ValueId g = ops::mul(b, ops::unsqueeze(b, c.gy(1), {1}), softmax);
+    const ValueId kept = ops::cast(b, ops::masked_fill(b, ops::unsqueeze(b, parts.ignored, {1}), g, 0), b.dtype(c.in(0)));
+    gradients[0] = gradients[0].valid() ? ops::add(b, gradients[0], kept) : kept;
+  }
+  return gradients;
 }
 
 // ---- evaluation --------------------------------------------------------------------------------------------------

@@ -2,7 +2,6 @@
 // Layer norm and RMS norm over the last dimension, and their gradients. Statistics are float32 (float64 for float64).
 #include <fmt/format.h>
 
-#include "base/error.h"
 #include "base/row_formulas.h"
 #include "ops/builders.h"
 #include "ops/eval_context.h"
@@ -69,28 +68,51 @@ Types infer_rms_norm_backward(const Node& node, TypeSpan inputs) { return infer_
 
 // ---- derivatives -------------------------------------------------------------------------------------------------
 
-void refuse_statistics(const VjpContext& c, std::size_t first) {
-  for (std::size_t i = first; i < c.cotangents.size(); ++i) {
-    if (c.gy(i).valid()) {
-      throw UserError(fmt::format("the statistics of {} have no derivative; compute them with ops of their own", opcode_name(c.node.opcode)));
-    }
+/// A statistic as a column beside x, in x's dtype.
+ValueId column(Builder& b, ValueId statistic, DType dtype) { return ops::cast(b, ops::unsqueeze(b, statistic, {-1}), dtype); }
+
+ValueId sum_present(Builder& b, ValueId x, ValueId y) {
+  if (!x.valid() || !y.valid()) return x.valid() ? x : y;
+  return ops::add(b, x, y);
+}
+
+/// What reaches x through the saved statistics: d mean / dx = 1 / n, d rstd / dx = -rstd^3 (x - mean) / n.
+ValueId through_statistics(VjpContext& c, ValueId mean, ValueId rstd, ValueId g_mean, ValueId g_rstd) {
+  Builder& b = c.b;
+  const DType dtype = b.dtype(c.in(0));
+  const double n = static_cast<double>(b.shape(c.in(0)).back());
+  ValueId g;
+  if (g_rstd.valid()) {
+    const ValueId cube = ops::mul(b, ops::square(b, rstd), rstd);
+    const ValueId slope = ops::mul_scalar(b, ops::mul(b, g_rstd, cube), -1 / n);
+    const ValueId centred = mean.valid() ? ops::sub(b, c.in(0), column(b, mean, dtype)) : c.in(0);
+    g = ops::mul(b, centred, column(b, slope, dtype));
   }
+  if (g_mean.valid()) {
+    const ValueId each = ops::expand(b, column(b, ops::mul_scalar(b, g_mean, 1 / n), dtype), b.shape(c.in(0)));
+    g = sum_present(b, g, each);
+  }
+  return g;
 }
 
 std::vector<ValueId> layer_norm_vjp(VjpContext& c) {
-  refuse_statistics(c, 1);
   std::vector<ValueId> gradients(c.node.inputs.size());
-  if (!c.gy().valid()) return gradients;
   const auto attrs = c.node.as<NormAttrs>();
-  return ops::layer_norm_backward(c.b, c.in(0), c.out(1), c.out(2), c.gy(), attrs.has_weight ? c.in(1) : ValueId(), attrs);
+  if (c.gy().valid()) {
+    gradients = ops::layer_norm_backward(c.b, c.in(0), c.out(1), c.out(2), c.gy(), attrs.has_weight ? c.in(1) : ValueId(), attrs);
+  }
+  gradients[0] = sum_present(c.b, gradients[0], through_statistics(c, c.out(1), c.out(2), c.gy(1), c.gy(2)));
+  return gradients;
 }
 
 std::vector<ValueId> rms_norm_vjp(VjpContext& c) {
-  refuse_statistics(c, 1);
   std::vector<ValueId> gradients(c.node.inputs.size());
-  if (!c.gy().valid()) return gradients;
   const auto attrs = c.node.as<NormAttrs>();
-  return ops::rms_norm_backward(c.b, c.in(0), c.out(1), c.gy(), attrs.has_weight ? c.in(1) : ValueId(), attrs);
+  if (c.gy().valid()) {
+    gradients = ops::rms_norm_backward(c.b, c.in(0), c.out(1), c.gy(), attrs.has_weight ? c.in(1) : ValueId(), attrs);
+  }
+  gradients[0] = sum_present(c.b, gradients[0], through_statistics(c, ValueId(), c.out(1), ValueId(), c.gy(1)));
+  return gradients;
 }
 
 // ---- decompositions ----------------------------------------------------------------------------------------------

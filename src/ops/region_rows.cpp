@@ -244,7 +244,7 @@ OpSample tile_sample() {
   attrs.tiles = 3;
   attrs.input_dims = {0, -1};
   attrs.output_dims = {0, -1};
-  OpSample result = sample("rows", {real(Shape{6, 3}), {weight, -2, 2}}, attrs, false);
+  OpSample result = sample("rows", {real(Shape{6, 3}), {weight, -2, 2}}, attrs);
   result.bodies = {std::move(body)};
   return result;
 }
@@ -256,9 +256,7 @@ std::vector<OpRow> region_rows() {
   tile.opcode = op::tile;
   tile.traits = Trait::composite;
   tile.infer = infer_tile;
-  tile.vjp = [](VjpContext&) -> std::vector<ValueId> {
-    throw UserError("a tiled region cannot be differentiated; differentiate before tiling");
-  };
+  // no vjp: a region that is differentiated is decomposed first, and tiled afterwards
   tile.decompose = decompose_tile;
   tile.evaluate = evaluate_tile;
   tile.cost = [](const Node& node, TypeSpan, TypeSpan) {

@@ -2,7 +2,8 @@
 // Rotary embedding of the first n elements of the last dimension, and its transpose.
 #include <fmt/format.h>
 
-#include "base/error.h"
+#include <utility>
+
 #include "base/row_formulas.h"
 #include "ops/builders.h"
 #include "ops/eval_context.h"
@@ -77,12 +78,6 @@ void evaluate_rope(EvalContext& context) {
   });
 }
 
-std::vector<ValueId> turned(VjpContext& c, Opcode opcode) {
-  if (c.needs[1] || c.needs[2]) throw UserError("the tables of rope have no derivative; make them inputs that need no gradient");
-  if (!c.gy().valid()) return std::vector<ValueId>(3);
-  return {c.b.emit(opcode, {c.gy(), c.in(1), c.in(2)}, c.node.attrs), ValueId(), ValueId()};
-}
-
 // ---- decomposition -----------------------------------------------------------------------------------------------
 
 ValueId last(Builder& b, ValueId x, std::int64_t start, std::int64_t stop, std::int64_t step = 1) {
@@ -136,12 +131,59 @@ std::vector<ValueId> decompose_rope(Builder& b, const Node& node, std::span<cons
   return {ops::cast(b, y, dtype)};
 }
 
+// ---- derivative --------------------------------------------------------------------------------------------------
+
+struct TableGradients {
+  ValueId cos, sin;
+};
+
+/// Cotangents of the tables, before their broadcast is undone, in the width of the tables.
+TableGradients table_gradients(Builder& b, RopeLayout layout, ValueId x, ValueId g, std::int64_t n, bool backward) {
+  const std::int64_t h = n / 2;
+  if (layout == RopeLayout::half) {
+    const ValueId turned = backward ? g : x;
+    const ValueId moved = ops::cat(b, {ops::neg(b, last(b, turned, h, n)), last(b, turned, 0, h)}, -1);
+    return {ops::mul(b, g, x), ops::mul(b, moved, backward ? x : g)};
+  }
+  const auto pairs = [&](ValueId value, bool gathered) {
+    return gathered ? std::pair(last(b, value, 0, h), last(b, value, h, n)) : std::pair(last(b, value, 0, n, 2), last(b, value, 1, n, 2));
+  };
+  const bool gathered = layout == RopeLayout::gathered;
+  const auto [even, odd] = pairs(x, gathered && backward);
+  const auto [first, second] = pairs(g, gathered && !backward);
+  const ValueId cos = ops::add(b, ops::mul(b, first, even), ops::mul(b, second, odd));
+  const ValueId turn = ops::sub(b, ops::mul(b, second, even), ops::mul(b, first, odd));
+  // the second half of the tables is not read
+  Ints before(b.shape(cos).rank(), 0);
+  Ints after = before;
+  after.back() = n - h;
+  return {ops::pad(b, cos, before, after), ops::pad(b, backward ? ops::neg(b, turn) : turn, before, after)};
+}
+
+std::vector<ValueId> rope_vjp(VjpContext& c, Opcode transpose, bool backward) {
+  std::vector<ValueId> gradients(3);
+  if (!c.gy().valid()) return gradients;
+  Builder& b = c.b;
+  if (c.needs[0]) gradients[0] = b.emit(transpose, {c.gy(), c.in(1), c.in(2)}, c.node.attrs);
+  if (c.needs[1] || c.needs[2]) {
+    const TensorType table = b.type(c.in(1));
+    const std::int64_t n = table.shape.back();
+    const DType wide = statistic_dtype(b.dtype(c.in(0)));
+    const auto turning = [&](ValueId value) { return ops::cast(b, last(b, value, 0, n), wide); };
+    const TableGradients g = table_gradients(b, c.node.as<RopeAttrs>().layout, turning(c.in(0)), turning(c.gy()), n, backward);
+    const auto fit = [&](ValueId value) { return ops::cast(b, ops::sum_to(b, value, table.shape), table.dtype); };
+    if (c.needs[1]) gradients[1] = fit(g.cos);
+    if (c.needs[2]) gradients[2] = fit(g.sin);
+  }
+  return gradients;
+}
+
+// ---- samples -----------------------------------------------------------------------------------------------------
+
 std::vector<OpSample> rope_samples() {
   const auto make = [](std::string name, Shape x, Shape table, RopeLayout layout, DType dtype = DType::float32) {
     const SampleInput head{TensorType{dtype, x, Device::cpu}, -2, 2};
-    OpSample result = sample(std::move(name), {head, real(table, -1, 1), real(table, -1, 1)}, RopeAttrs{layout});
-    result.differentiable = false;  // the tables have no derivative; the pair of ops is checked as transposes of each other
-    return result;
+    return sample(std::move(name), {head, real(table, -1, 1), real(table, -1, 1)}, RopeAttrs{layout}, dtype == DType::float32);
   };
   return {make("half", {2, 2, 3, 6}, {3, 6}, RopeLayout::half),
           make("odd", {2, 3, 5}, {3, 3}, RopeLayout::half),
@@ -159,7 +201,7 @@ OpRow rope_row(Opcode opcode, Opcode transpose, bool backward) {
   row.opcode = opcode;
   row.traits = Trait::composite | Trait::cheap;
   row.infer = infer_rope;
-  row.vjp = [transpose](VjpContext& c) { return turned(c, transpose); };
+  row.vjp = [transpose, backward](VjpContext& c) { return rope_vjp(c, transpose, backward); };
   row.decompose = [backward](Builder& b, const Node& node, std::span<const ValueId> inputs) { return decompose_rope(b, node, inputs, backward); };
   row.evaluate = backward ? evaluate_rope<true> : evaluate_rope<false>;
   row.cost = cost_per_input(3);
