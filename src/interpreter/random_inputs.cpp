@@ -24,7 +24,8 @@ std::vector<HostTensor> random_inputs(const Trace& trace, std::uint64_t seed, st
       const std::uint32_t word = philox_word(seed, i, stream);
       if (!is_floating(value.type.dtype)) {
         const std::int64_t limit = value.type.dtype == DType::boolean ? 2 : integers;
-        numbers[i] = static_cast<double>(word % static_cast<std::uint64_t>(limit));
+        const std::int64_t low = input.role == Role::scalar && value.type.dtype != DType::boolean ? 1 : 0;
+        numbers[i] = static_cast<double>(static_cast<std::int64_t>(word % static_cast<std::uint64_t>(limit)) + low);
       } else if (input.role == Role::scalar) {
         numbers[i] = uniform_double(word);
       } else {

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+// The order of the stages. Read this file first.
+#include "compiler/compile.h"
+
+#include <exception>
+#include <span>
+#include <utility>
+
+#include "autograd/differentiate.h"
+#include "base/error.h"
+#include "compiler/stage_files.h"
+#include "memory/memory_plan.h"
+#include "memory/schedule.h"
+#include "ops/verifier.h"
+#include "passes/pass_manager.h"
+#include "passes/rng.h"
+
+namespace reprise {
+namespace {
+
+StageFiles files_of(const CompileOptions& options, const std::string& program) { return {options.dump, options.failures, program}; }
+
+/// Runs one stage on `trace`. What is not the user's error ends in an InternalError that names a file and how to replay it.
+template <class Stage>
+auto run_stage(std::string_view name, const Trace& trace, const StageFiles& files, Stage&& stage) {
+  try {
+    return stage();
+  } catch (const UserError&) {
+    throw;
+  } catch (const std::exception& error) {
+    std::rethrow_exception(files.failure(name, trace, error));
+  }
+}
+
+/// Runs the passes called `names`.
+Trace run_named(Trace trace, std::span<const std::string_view> names, StageFiles& files, const CompileOptions& options) {
+  std::vector<Pass> passes;
+  for (const std::string_view name : names) passes.push_back(find_pass(name));
+  PassOptions pass_options;
+  pass_options.compare = options.compare_passes;
+  pass_options.dump = [&](std::string_view pass, const Trace& result) { files.dump(pass, result); };
+  pass_options.save_failing = [&](std::string_view pass, const Trace& failing) { return files.save_failing(pass, failing); };
+  return run_passes(std::move(trace), passes, pass_options);
+}
+
+constexpr std::string_view kPure[] = {"functionalize"};
+constexpr std::string_view kClean[] = {"simplify", "cse", "dce", "renumber"};
+
+}  // namespace
+
+PureForward make_pure(const Trace& forward, const CompileOptions& options) {
+  StageFiles files = files_of(options, forward.name);
+  files.dump("traced", forward);
+  verify_or_throw(forward, "the front end");
+  const Trace functional = run_named(forward, kPure, files, options);
+  NumberedDraws drawn = run_stage("rng", functional, files, [&] { return number_draws(functional); });
+  verify_or_throw(drawn.trace, "pass 'rng'");
+  files.dump("rng", drawn.trace);
+  return {run_named(std::move(drawn.trace), kClean, files, options), drawn.words};
+}
+
+CompiledTrace compile_trace(const Trace& trace, const CompileOptions& options, std::vector<std::string> session_states) {
+  StageFiles files = files_of(options, trace.name);
+  const Trace clean = run_named(trace, kClean, files, options);
+
+  const ClaimedTrace claimed = run_stage("claim", clean, files, [&] {
+    ClaimedTrace result = claim_trace(clean, options.executors, options.target, options.threads);
+    verify_or_throw(result.trace, "the claim stage");
+    return result;
+  });
+  files.dump("claim", claimed.trace);
+
+  CompiledTrace compiled;
+  compiled.name = trace.name;
+  compiled.session_states = std::move(session_states);
+  compiled.claimed = run_stage("schedule", clean, files, [&] {
+    const std::vector<std::uint32_t> order = schedule(claimed);
+    validate_schedule(claimed, order);
+    ClaimedTrace result = apply_schedule(claimed, order);
+    verify_or_throw(result.trace, "the schedule");
+    return result;
+  });
+  files.dump("schedule", compiled.claimed.trace);
+
+  compiled.plan = run_stage("memory", clean, files, [&] {
+    MemoryPlan plan = plan_memory(compiled.claimed);
+    validate_memory_plan(compiled.claimed, plan);
+    return plan;
+  });
+  files.dump("memory", compiled.plan.str());
+  return compiled;
+}
+
+TrainingTraces trace_training(const TrainingRequest& request, const CompileOptions& options) {
+  TrainingTraces traces;
+  traces.forward = make_pure(request.forward, options);
+  const Trace& forward = traces.forward.trace;
+  StageFiles files = files_of(options, "training");
+  const std::vector<ValueId> wanted = trainable_parameters(forward, request.trainable);
+  traces.joint = run_stage("differentiate", forward, files, [&] {
+    JointTrace joint = differentiate(forward, wanted, request.loss);
+    verify_or_throw(joint.trace, "differentiation");
+    return joint;
+  });
+  files.dump("joint", traces.joint.trace);
+  traces.step = run_stage("optimizer", traces.joint.trace, files, [&] {
+    StepTrace step = build_adamw_step(traces.joint, request.adamw, request.accumulate);
+    step.trace.name = "step";
+    verify_or_throw(step.trace, "the optimizer");
+    return step;
+  });
+  files.dump("step", traces.step.trace);
+  if (request.accumulate) {
+    traces.accumulate = run_stage("accumulate", traces.joint.trace, files, [&] {
+      Trace accumulate = build_accumulate(traces.joint);
+      accumulate.name = "accumulate";
+      verify_or_throw(accumulate, "accumulation");
+      return accumulate;
+    });
+    files.dump("accumulate", *traces.accumulate);
+  }
+  return traces;
+}
+
+CompiledTraining compile_training(const TrainingRequest& request, const CompileOptions& options) {
+  const TrainingTraces traces = trace_training(request, options);
+  CompiledTraining compiled;
+  compiled.step = compile_trace(traces.step.trace, options);
+  if (traces.accumulate) compiled.accumulate = compile_trace(*traces.accumulate, options);
+  compiled.parameters = traces.step.parameters;
+  compiled.forward_outputs = traces.step.forward_outputs;
+  compiled.has_grad_norm = traces.step.has_grad_norm;
+  compiled.random_words = traces.forward.random_words;
+  compiled.saved = saved_for_backward(compiled.step.claimed.trace);
+  return compiled;
+}
+
+}  // namespace reprise

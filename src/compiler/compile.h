@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// The pipeline: from a forward trace to the compiled programs of an engine. compile.cpp is the only file that knows the
+// order of the stages.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/saved.h"
+#include "base/target.h"
+#include "executor/claim_trace.h"
+#include "executor/compiled_trace.h"
+#include "ir/trace.h"
+#include "optim/step.h"
+
+namespace reprise {
+
+struct CompileOptions {
+  Target target;
+  int threads = 1;
+  ExecutorList executors;               // in the order they are asked
+  std::filesystem::path dump;           // every stage is written here, numbered; empty: none
+  std::filesystem::path failures;       // where a failing stage leaves its trace; empty: `dump`, or the temporary folder
+  bool compare_passes = false;          // interpret before and after every pass and require equal bits
+};
+
+/// A forward trace made pure: no in-place node, no draw of the generator.
+struct PureForward {
+  Trace trace;
+  std::int64_t random_words = 0;  // the host adds this to the input `rng.offset` after every run
+};
+
+/// functionalize -> rng -> simplify, cse, dce.
+PureForward make_pure(const Trace& forward, const CompileOptions& options);
+
+/// simplify, cse, dce -> claim -> schedule -> memory plan: of a pure trace. Every stage is validated. The program is
+/// called after the trace. `session_states`: see CompiledTrace. A stage that fails throws InternalError naming the file
+/// its trace was left in and the command that replays it.
+CompiledTrace compile_trace(const Trace& trace, const CompileOptions& options, std::vector<std::string> session_states = {});
+
+struct TrainingRequest {
+  Trace forward;               // outputs: the loss (a floating scalar) at index `loss`, and anything else
+  std::size_t loss = 0;
+  std::string trainable = "*"; // globs of parameter names, comma-separated
+  AdamWOptions adamw;
+  bool accumulate = false;     // several micro-steps: makes the program "accumulate" too
+};
+
+/// The traces and programs of training.
+struct CompiledTraining {
+  CompiledTrace step;                        // "step"
+  std::optional<CompiledTrace> accumulate;   // "accumulate"
+  std::vector<StepParameter> parameters;     // the trained ones and their companions
+  std::size_t forward_outputs = 0;           // outputs of step and accumulate that are the forward trace's
+  bool has_grad_norm = false;                // output `forward_outputs` of step
+  std::int64_t random_words = 0;             // of one micro-step
+  SavedReport saved;                         // of the step
+};
+
+/// make_pure -> differentiate -> optim -> compile_trace.
+CompiledTraining compile_training(const TrainingRequest& request, const CompileOptions& options);
+
+/// The traces of training before claim and schedule, for `reprise trace --stage`.
+struct TrainingTraces {
+  PureForward forward;
+  JointTrace joint;
+  StepTrace step;
+  std::optional<Trace> accumulate;
+};
+TrainingTraces trace_training(const TrainingRequest& request, const CompileOptions& options);
+
+}  // namespace reprise

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/stage_files.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "base/error.h"
+#include "io/directory.h"
+#include "io/file_write.h"
+#include "ir/printer.h"
+
+namespace reprise {
+StageFiles::StageFiles(std::filesystem::path dump, std::filesystem::path failures, std::string program)
+    : dump_(std::move(dump)), failures_(std::move(failures)), program_(std::move(program)) {
+  if (!dump_.empty()) make_directories(dump_);
+  if (failures_.empty()) failures_ = dump_;
+}
+
+void StageFiles::dump(std::string_view stage, const std::string& text) {
+  if (dump_.empty()) return;
+  write_text_file(dump_ / fmt::format("{}.{:02}-{}.txt", program_, number_++, stage), text);
+}
+
+void StageFiles::dump(std::string_view stage, const Trace& trace) {
+  if (!dump_.empty()) dump(stage, print_trace(trace));
+}
+
+std::string StageFiles::save_failing(std::string_view stage, const Trace& trace) const {
+  const std::filesystem::path folder = failures_.empty() ? std::filesystem::temp_directory_path() : failures_;
+  make_directories(folder);
+  const std::filesystem::path path = folder / fmt::format("reprise-{}-{}.failed.txt", program_, stage);
+  write_text_file(path, print_trace(trace));
+  return path.string();
+}
+
+std::exception_ptr StageFiles::failure(std::string_view stage, const Trace& trace, const std::exception& error) const {
+  return std::make_exception_ptr(InternalError(fmt::format("stage '{}' failed on trace '{}': {}\nreplay it with: reprise run-trace {}", stage,
+                                                           trace.name, error.what(), save_failing(stage, trace))));
+}
+
+}  // namespace reprise
