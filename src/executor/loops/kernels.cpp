@@ -16,6 +16,7 @@ namespace {
     level::fill_draws(kernels);                                                                    \
     level::fill_products(kernels);                                                                 \
     level::fill_optimizer(kernels);                                                                \
+    level::fill_attention_rows(kernels);                                                           \
     level::fill_attention(kernels);                                                                \
     return kernels;                                                                                \
   }

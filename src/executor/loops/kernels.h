@@ -79,9 +79,8 @@ struct RowTable {
   void (*cross_entropy_backward)(const E* x, const std::int64_t* target, const T* lse, const T* grad, const rows::CrossEntropy<T>& options, E* dx,
                                  std::size_t classes, std::size_t begin, std::size_t end);
 
-  /// Rotates rows of `size` elements. Tables are rows of n elements: row r reads table row r mod table_rows. `backward` transposes.
-  void (*rope)(rows::RopeLayout layout, bool backward, const E* x, const E* cos, const E* sin, std::size_t table_rows, std::size_t n, std::size_t size,
-               E* y, std::size_t begin, std::size_t end);
+  /// Rotates the first n elements of one row of `size`; `backward` transposes. Not in place.
+  void (*rope)(rows::RopeLayout layout, bool backward, const E* x, const T* cos, const T* sin, std::size_t n, std::size_t size, E* y);
 
   /// y = dropout(x), element i drawing word first + i.
   void (*dropout)(const E* x, E* y, T p, std::uint64_t seed, std::uint64_t first, std::size_t begin, std::size_t end);
@@ -114,24 +113,27 @@ struct ProductTable {
                    std::size_t column_begin, std::size_t column_end, bool accumulate, ProductBlocks blocks, T* workspace) = nullptr;
 };
 
-/// One parameter's update over elements [begin, end). P, G, M: storage types; computed in T. With a master copy, `p` is its rounded copy.
+/// How the all-bfloat16 update rounds what it stores.
 struct AdamWRounding {
   bool stochastic = false;
   std::uint64_t seed = 0, step = 0;
   std::uint32_t parameter = 0;
 };
 
+/// One parameter's update over elements [begin, end), gradients multiplied by `coefficient`.
 struct OptimizerTable {
-  void (*adamw_f32)(const optimizer::AdamWStep<float>& step, float coefficient, float* p, const float* g, float* m, float* v, std::size_t begin,
-                    std::size_t end);
-  void (*adamw_f64)(const optimizer::AdamWStep<double>& step, double coefficient, double* p, const double* g, double* m, double* v,
-                    std::size_t begin, std::size_t end);
-  /// bfloat16 p and g, float32 master and moments.
-  void (*adamw_master)(const optimizer::AdamWStep<float>& step, float coefficient, bfloat16* p, const bfloat16* g, float* m, float* v, float* master,
-                       std::size_t begin, std::size_t end);
-  /// Everything bfloat16.
-  void (*adamw_bf16)(const optimizer::AdamWStep<float>& step, float coefficient, bfloat16* p, const bfloat16* g, bfloat16* m, bfloat16* v,
-                     AdamWRounding rounding, std::size_t begin, std::size_t end);
+  void (*adamw_f32)(const optimizer::AdamWStep<float>& step, float coefficient, const float* p, const float* g, const float* m, const float* v,
+                    float* next_p, float* next_m, float* next_v, std::size_t begin, std::size_t end);
+  void (*adamw_f64)(const optimizer::AdamWStep<double>& step, double coefficient, const double* p, const double* g, const double* m,
+                    const double* v, double* next_p, double* next_m, double* next_v, std::size_t begin, std::size_t end);
+  /// float32 master and moments; the parameter is the master's rounded copy. The gradient is bfloat16, or float32 where `wide` is not null.
+  void (*adamw_master)(const optimizer::AdamWStep<float>& step, float coefficient, const bfloat16* g, const float* wide, const float* m,
+                       const float* v, const float* master, bfloat16* next_p, float* next_m, float* next_v, float* next_master, std::size_t begin,
+                       std::size_t end);
+  /// Parameter and moments bfloat16; the gradient as above.
+  void (*adamw_bf16)(const optimizer::AdamWStep<float>& step, float coefficient, const bfloat16* p, const bfloat16* g, const float* wide,
+                     const bfloat16* m, const bfloat16* v, bfloat16* next_p, bfloat16* next_m, bfloat16* next_v, const AdamWRounding& rounding,
+                     std::size_t begin, std::size_t end);
 };
 
 struct AttentionTable {

@@ -12,6 +12,7 @@
   void fill_draws(Kernels& kernels);                                                               \
   void fill_products(Kernels& kernels);                                                            \
   void fill_optimizer(Kernels& kernels);                                                           \
+  void fill_attention_rows(Kernels& kernels);                                                    \
   void fill_attention(Kernels& kernels);                                                           \
   }
 

@@ -126,15 +126,11 @@ void cross_entropy_backward(const E* x, const std::int64_t* target, const T* lse
 }
 
 template <class E, class T>
-void rope(rows::RopeLayout layout, bool backward, const E* x, const E* cos, const E* sin, std::size_t table_rows, std::size_t n, std::size_t size,
-          E* y, std::size_t begin, std::size_t end) {
-  for (std::size_t row = begin; row < end; ++row) {
-    const std::size_t at = row % table_rows * n;
-    if (backward) {
-      rows::rope_backward<T>(layout, n, size, loader(x + row * size), loader(cos + at), loader(sin + at), storer(y + row * size));
-    } else {
-      rows::rope<T>(layout, n, size, loader(x + row * size), loader(cos + at), loader(sin + at), storer(y + row * size));
-    }
+void rope(rows::RopeLayout layout, bool backward, const E* x, const T* cos, const T* sin, std::size_t n, std::size_t size, E* y) {
+  if (backward) {
+    rows::rope_backward<T>(layout, n, size, loader(x), loader(cos), loader(sin), storer(y));
+  } else {
+    rows::rope<T>(layout, n, size, loader(x), loader(cos), loader(sin), storer(y));
   }
 }
 

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// Embedding lookups and their gradient. The gradient adds tokens in ascending order per vocabulary row: threads split the columns, each walks
+// all tokens, so that no order depends on the split and no sorting is needed.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/error.h"
+#include "base/thread_pool.h"
+#include "executor/loops/registry.h"
+
+namespace reprise::loops {
+namespace {
+
+bool is_index(DType dtype) { return dtype == DType::int32 || dtype == DType::int64; }
+
+std::int64_t index_at(const TensorView& index, std::size_t i) {
+  return index.type->dtype == DType::int32 ? index.as<const std::int32_t>()[i] : index.as<const std::int64_t>()[i];
+}
+
+void require_indices(const char* name, const TensorView& index, std::int64_t rows) {
+  const auto n = static_cast<std::size_t>(index.type->shape.numel());
+  for (std::size_t i = 0; i < n; ++i) {
+    const std::int64_t value = index_at(index, i);
+    if (value < 0 || value >= rows) throw UserError(fmt::format("{}: index out of range for extent {}: {}", name, rows, value));
+  }
+}
+
+std::optional<Claim> claim_embedding(const ClaimRequest& request) {
+  if (!is_index(request.inputs[1].dtype)) return std::nullopt;
+  return Claim{};
+}
+
+Kernel bind_embedding(const BindRequest& request, const Kernels&) {
+  const Shape& weight = request.inputs[0].type->shape;
+  const std::size_t bytes = static_cast<std::size_t>(weight[1]) * dtype_size(request.inputs[0].type->dtype);
+  return [rows = weight[0], bytes](const KernelCall& call) {
+    require_indices("embedding", call.inputs[1], rows);
+    const auto tokens = static_cast<std::size_t>(call.inputs[1].type->shape.numel());
+    call.pool.parallel_for(tokens, [&](std::size_t begin, std::size_t end, int) {
+      for (std::size_t i = begin; i < end; ++i) {
+        std::memcpy(call.outputs[0].data + i * bytes, call.inputs[0].data + static_cast<std::size_t>(index_at(call.inputs[1], i)) * bytes, bytes);
+      }
+    });
+  };
+}
+
+/// Sums in float32 for bfloat16 gradients need room of their own.
+std::optional<Claim> claim_embedding_backward(const ClaimRequest& request) {
+  if (!is_computed(request.inputs[0].dtype) || !is_index(request.inputs[1].dtype)) return std::nullopt;
+  Claim claim;
+  if (request.inputs[0].dtype == DType::bfloat16) claim.workspace_bytes = 4 * request.outputs[0].shape.numel();
+  return claim;
+}
+
+/// Columns [begin, end) of the gradient, in T.
+template <class E, class T>
+void add_tokens(const KernelCall& call, const EmbeddingAttrs& attrs, std::size_t width, T* sums, std::size_t begin, std::size_t end) {
+  for (std::int64_t row = 0; row < attrs.rows; ++row) std::fill(sums + row * static_cast<std::int64_t>(width) + begin, sums + row * static_cast<std::int64_t>(width) + end, T(0));
+  const auto* const gy = call.inputs[0].as<const E>();
+  const auto tokens = static_cast<std::size_t>(call.inputs[1].type->shape.numel());
+  for (std::size_t i = 0; i < tokens; ++i) {
+    const std::int64_t row = index_at(call.inputs[1], i);
+    if (attrs.padding_index == row) continue;
+    T* const to = sums + static_cast<std::size_t>(row) * width;
+    const E* const from = gy + i * width;
+    for (std::size_t j = begin; j < end; ++j) to[j] += static_cast<T>(attention::widen(from[j]));
+  }
+}
+
+template <class E, class T>
+Kernel embedding_backward(const EmbeddingAttrs& attrs, std::size_t width) {
+  return [attrs, width](const KernelCall& call) {
+    require_indices("embedding_backward", call.inputs[1], attrs.rows);
+    constexpr std::size_t kStrip = 16;  // columns
+    call.pool.parallel_for((width + kStrip - 1) / kStrip, [&](std::size_t begin, std::size_t end, int) {
+      const std::size_t first = begin * kStrip;
+      const std::size_t last = std::min(width, end * kStrip);
+      if constexpr (std::is_same_v<E, T>) {
+        add_tokens<E, T>(call, attrs, width, call.outputs[0].as<T>(), first, last);
+      } else {
+        auto* const sums = reinterpret_cast<T*>(call.workspace.data());
+        add_tokens<E, T>(call, attrs, width, sums, first, last);
+        for (std::size_t row = 0; row < static_cast<std::size_t>(attrs.rows); ++row) {
+          for (std::size_t j = first; j < last; ++j) attention::narrow(call.outputs[0].as<E>()[row * width + j], sums[row * width + j]);
+        }
+      }
+    });
+  };
+}
+
+Kernel bind_embedding_backward(const BindRequest& request, const Kernels& kernels) {
+  const auto attrs = request.node.as<EmbeddingAttrs>();
+  const auto width = static_cast<std::size_t>(request.inputs[0].type->shape.back());
+  return with_row_table(request.inputs[0].type->dtype, kernels, [&]<class E, class T>(const RowTable<E, T>&) -> Kernel {
+    return embedding_backward<E, T>(attrs, width);
+  });
+}
+
+}  // namespace
+
+void register_indexing(Registry& registry) {
+  registry.add(op::embedding, {claim_embedding, bind_embedding});
+  registry.add(op::embedding_backward, {claim_embedding_backward, bind_embedding_backward});
+}
+
+}  // namespace reprise::loops
