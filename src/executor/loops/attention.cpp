@@ -78,6 +78,8 @@ std::array<std::int64_t, 4> strides4(const TensorView& view) {
   return strides;
 }
 
+std::size_t index(int place) { return static_cast<std::size_t>(place); }
+
 template <class E>
 attention::View<E> view4(const TensorView& view, const std::array<std::int64_t, 4>& strides) {
   return {view.as<E>(), {strides[0], strides[1], strides[2], strides[3]}};
@@ -111,13 +113,12 @@ Plan plan_of(const BindRequest& request, const Kernels& kernels) {
 
 template <class E>
 attention::Inputs<E> inputs_of(const Plan& plan, const KernelCall& call) {
-  const auto at = [&](int i) { return static_cast<std::size_t>(i); };
   attention::Inputs<E> inputs;
-  inputs.q = view4<const E>(call.inputs[at(plan.at.q)], plan.inputs[at(plan.at.q)]);
-  inputs.k = view4<const E>(call.inputs[at(plan.at.k)], plan.inputs[at(plan.at.k)]);
-  inputs.v = view4<const E>(call.inputs[at(plan.at.v)], plan.inputs[at(plan.at.v)]);
-  if (plan.at.bias >= 0) inputs.bias = view4<const E>(call.inputs[at(plan.at.bias)], plan.inputs[at(plan.at.bias)]);
-  if (plan.at.mask >= 0) inputs.mask = view4<const std::uint8_t>(call.inputs[at(plan.at.mask)], plan.inputs[at(plan.at.mask)]);
+  inputs.q = view4<const E>(call.inputs[index(plan.at.q)], plan.inputs[index(plan.at.q)]);
+  inputs.k = view4<const E>(call.inputs[index(plan.at.k)], plan.inputs[index(plan.at.k)]);
+  inputs.v = view4<const E>(call.inputs[index(plan.at.v)], plan.inputs[index(plan.at.v)]);
+  if (plan.at.bias >= 0) inputs.bias = view4<const E>(call.inputs[index(plan.at.bias)], plan.inputs[index(plan.at.bias)]);
+  if (plan.at.mask >= 0) inputs.mask = view4<const std::uint8_t>(call.inputs[index(plan.at.mask)], plan.inputs[index(plan.at.mask)]);
   return inputs;
 }
 
@@ -160,10 +161,9 @@ Kernel backward_kernel(const Plan& plan, const AttentionRows<E, T>& rows, const 
   return [plan, &rows, &tiles](const KernelCall& call) {
     const attention::Config config = call_config(plan, call);
     const attention::Inputs<E> inputs = inputs_of<E>(plan, call);
-    const auto at = [&](int i) { return static_cast<std::size_t>(i); };
-    const auto out = view4<const E>(call.inputs[at(plan.at.out)], plan.inputs[at(plan.at.out)]);
-    const auto dout = view4<const E>(call.inputs[at(plan.at.gout)], plan.inputs[at(plan.at.gout)]);
-    const auto* const lse = call.inputs[at(plan.at.lse)].as<const T>();
+    const auto out = view4<const E>(call.inputs[index(plan.at.out)], plan.inputs[index(plan.at.out)]);
+    const auto dout = view4<const E>(call.inputs[index(plan.at.gout)], plan.inputs[index(plan.at.gout)]);
+    const auto* const lse = call.inputs[index(plan.at.lse)].as<const T>();
     attention::Gradients<E> grads;
     grads.dq = view4<E>(call.outputs[0], plan.outputs[0]);
     grads.dk = view4<E>(call.outputs[1], plan.outputs[1]);

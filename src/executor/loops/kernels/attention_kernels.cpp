@@ -1,10 +1,209 @@
 // SPDX-License-Identifier: Apache-2.0
+// Attention in tiles of 64 queries by 128 keys: the bits of base/attention_formula.h (online softmax: Milakov and Gimelshein, 2018; recomputing the
+// probabilities backward from the saved log-sum-exp: Dao et al., 2022). K (and V backward) is transposed once per head, so that scores are
+// vectors over keys.
+#include "executor/loops/kernels/chain_tile.h"
 #include "executor/loops/kernels/fill_tables.h"
-#include "executor/loops/kernels/isa.h"
+
 namespace reprise::loops::REPRISE_ISA_LEVEL {
+namespace {
+
+inline constexpr std::int64_t kQueries = 64;  // of a tile; changes no bits
+inline constexpr std::int64_t kKeys = static_cast<std::int64_t>(reduction::kKeyBlock);
+
+/// Query rows [first, first + rows) of a tile, and what they see of key block [key, key + keys), relative to `key`.
+struct Seen {
+  std::int64_t begin[kQueries], end[kQueries];
+  bool any = false;
+};
+
+REPRISE_INLINE std::int64_t clip(std::int64_t x, std::int64_t high) { return x < 0 ? 0 : x > high ? high : x; }
+
+Seen seen_by_queries(const attention::Config& config, std::int64_t first, std::int64_t rows, std::int64_t key, std::int64_t keys) {
+  Seen seen;
+  for (std::int64_t r = 0; r < rows; ++r) {
+    const attention::KeyRange range = attention::key_range(config, first + r);
+    seen.begin[r] = clip(range.begin - key, keys);
+    seen.end[r] = clip(range.end - key, keys);
+    seen.any = seen.any || seen.begin[r] < seen.end[r];
+  }
+  return seen;
+}
+
+/// The queries of [first, first + rows) that see each key of [key, key + keys), relative to `first`.
+struct SeenBy {
+  std::int64_t begin[kKeys], end[kKeys];
+};
+
+SeenBy seen_of_keys(const attention::Config& config, std::int64_t first, std::int64_t rows, std::int64_t key, std::int64_t keys) {
+  SeenBy seen;
+  for (std::int64_t j = 0; j < keys; ++j) {
+    // causal: key <= i + offset; window: key > i + offset - window
+    const std::int64_t from = config.causal ? key + j - config.offset : 0;
+    const std::int64_t to = config.window > 0 ? key + j - config.offset + config.window : config.queries;
+    seen.begin[j] = clip(from - first, rows);
+    seen.end[j] = clip(to - first, rows);
+  }
+  return seen;
+}
+
+/// to[c][r] = from[r][c]: rows x columns, rows of `from` `stride` apart.
+void transpose(const float* from, std::int64_t stride, std::int64_t rows, std::int64_t columns, float* to) {
+  constexpr std::int64_t kBlock = 16;
+  for (std::int64_t r0 = 0; r0 < rows; r0 += kBlock) {
+    const std::int64_t r1 = r0 + kBlock < rows ? r0 + kBlock : rows;
+    for (std::int64_t c = 0; c < columns; ++c) {
+      for (std::int64_t r = r0; r < r1; ++r) to[c * rows + r] = from[r * stride + c];
+    }
+  }
+}
+
+std::size_t forward_workspace(const attention::Config& config) {
+  return static_cast<std::size_t>(config.keys * config.width + kQueries * (kKeys + config.value_width));
+}
+
+std::size_t backward_workspace(const attention::Config& config) {
+  const std::int64_t widths = config.width + config.value_width;
+  return static_cast<std::size_t>(2 * config.keys * widths + kQueries * (2 * kKeys + config.width));
+}
+
+bool tiles_take(const attention::Config& config, const attention::Inputs<float>& inputs) {
+  const auto dense_rows = [](const attention::View<const float>& view, std::int64_t width) { return width == 1 || view.stride[3] == 1; };
+  return inputs.mask.data == nullptr && inputs.bias.data == nullptr && config.dropout <= 0.0 && config.softcap <= 0.0 &&
+         dense_rows(inputs.q, config.width) && dense_rows(inputs.k, config.width) && dense_rows(inputs.v, config.value_width);
+}
+
+/// One row of a score tile: scaled, masked, and turned into probabilities of the running maximum.
+struct RunningRow {
+  float m, l;
+};
+
+REPRISE_INLINE float softmax_block(float* s, std::int64_t keys, std::int64_t begin, std::int64_t end, float scale, RunningRow& row) {
+  for (std::int64_t j = 0; j < begin; ++j) s[j] = -math::kInfinity;
+  for (std::int64_t j = begin; j < end; ++j) s[j] = s[j] * scale;
+  for (std::int64_t j = end; j < keys; ++j) s[j] = -math::kInfinity;
+  const auto size = static_cast<std::size_t>(keys);
+  const auto load = [s](std::size_t j) { return s[j]; };
+  const float larger = math::maximum(row.m, reduction::reduce_block<reduction::Max<float>, float>(0, size, load));
+  const float rescale = row.m == larger ? 1.0f : math::exp(row.m - larger);
+  const float shift = larger == -math::kInfinity ? 0.0f : larger;
+#pragma GCC ivdep
+  for (std::int64_t j = 0; j < keys; ++j) s[j] = math::exp(s[j] - shift);  // masked: exactly 0
+  row.l = row.l * rescale + reduction::reduce_block<reduction::Add<float>, float>(0, size, load);
+  row.m = larger;
+  return rescale;
+}
+
+void forward_tiles(const attention::Config& config, const attention::Inputs<float>& in, const attention::View<float>& out, float* lse,
+                   std::int64_t batch, std::int64_t head, float* workspace) {
+  const std::int64_t kv = head / (config.q_heads / config.kv_heads);
+  const std::int64_t width = config.value_width;
+  float* const keys_t = workspace;  // [width][keys]
+  float* const s = keys_t + config.keys * config.width;
+  float* const o = s + kQueries * kKeys;
+  const auto scale = static_cast<float>(config.scale);
+  transpose(&in.k.at(batch, kv, 0, 0), in.k.stride[2], config.keys, config.width, keys_t);
+  for (std::int64_t first = 0; first < config.queries; first += kQueries) {
+    const std::int64_t rows = config.queries - first < kQueries ? config.queries - first : kQueries;
+    RunningRow running[kQueries];
+    for (std::int64_t r = 0; r < rows; ++r) running[r] = {-math::kInfinity, 0.0f};
+    for (std::int64_t e = 0; e < rows * width; ++e) o[e] = 0.0f;
+    for (std::int64_t key = 0; key < config.keys; key += kKeys) {
+      const std::int64_t keys = config.keys - key < kKeys ? config.keys - key : kKeys;
+      const Seen seen = seen_by_queries(config, first, rows, key, keys);
+      if (!seen.any) continue;
+      multiply_chains({&in.q.at(batch, head, first, 0), in.q.stride[2], 1}, {keys_t + key, config.keys}, config.width, s, kKeys, rows, keys);
+      for (std::int64_t r = 0; r < rows; ++r) {
+        if (seen.begin[r] >= seen.end[r]) continue;
+        const float rescale = softmax_block(s + r * kKeys, keys, seen.begin[r], seen.end[r], scale, running[r]);
+        if (rescale == 1.0f) continue;
+        for (std::int64_t d = 0; d < width; ++d) o[r * width + d] = o[r * width + d] * rescale;
+      }
+      continue_chains({s, kKeys, 1}, {&in.v.at(batch, kv, key, 0), in.v.stride[2]}, seen.begin, seen.end, o, width, rows, width);
+    }
+    for (std::int64_t r = 0; r < rows; ++r) {
+      const float l = running[r].l;
+      const float inverse = l == 0.0f ? 0.0f : 1.0f / l;
+      for (std::int64_t d = 0; d < width; ++d) out.at(batch, head, first + r, d) = o[r * width + d] * inverse;
+      lse[(batch * config.q_heads + head) * config.queries + first + r] = l == 0.0f ? -math::kInfinity : running[r].m + math::log(l);
+    }
+  }
+}
+
+/// Turns a row of scores and of dP into P and dS * scale; entries not seen become 0.
+REPRISE_INLINE void probabilities_backward(float* p, float* ds, std::int64_t keys, std::int64_t begin, std::int64_t end, float scale, float lse,
+                                           float delta) {
+  const bool dead = lse == -math::kInfinity;
+  const std::int64_t from = dead ? keys : begin;
+  const std::int64_t to = dead ? keys : end;
+  for (std::int64_t j = 0; j < from; ++j) p[j] = ds[j] = 0.0f;
+#pragma GCC ivdep
+  for (std::int64_t j = from; j < to; ++j) {
+    p[j] = math::exp(p[j] * scale - lse);
+    ds[j] = p[j] * (ds[j] - delta) * scale;
+  }
+  for (std::int64_t j = to; j < keys; ++j) p[j] = ds[j] = 0.0f;
+}
+
+void backward_tiles(const attention::Config& config, const attention::Inputs<float>& in, const attention::View<const float>& out,
+                    const attention::View<const float>& dout, const float* lse, const attention::Gradients<float>& grads, std::int64_t batch,
+                    std::int64_t kv, float* workspace) {
+  const std::int64_t group = config.q_heads / config.kv_heads;
+  const std::int64_t width = config.width;
+  const std::int64_t value_width = config.value_width;
+  float* const keys_t = workspace;                           // [width][keys]
+  float* const values_t = keys_t + config.keys * width;      // [value_width][keys]
+  float* const dk = values_t + config.keys * value_width;    // [keys][width]
+  float* const dv = dk + config.keys * width;                // [keys][value_width]
+  float* const p = dv + config.keys * value_width;
+  float* const ds = p + kQueries * kKeys;
+  float* const dq = ds + kQueries * kKeys;
+  const auto scale = static_cast<float>(config.scale);
+  transpose(&in.k.at(batch, kv, 0, 0), in.k.stride[2], config.keys, width, keys_t);
+  transpose(&in.v.at(batch, kv, 0, 0), in.v.stride[2], config.keys, value_width, values_t);
+  for (std::int64_t e = 0; e < config.keys * (width + value_width); ++e) dk[e] = 0.0f;
+  for (std::int64_t head = kv * group; head < (kv + 1) * group; ++head) {
+    for (std::int64_t first = 0; first < config.queries; first += kQueries) {
+      const std::int64_t rows = config.queries - first < kQueries ? config.queries - first : kQueries;
+      float delta[kQueries];
+      for (std::int64_t r = 0; r < rows; ++r) {
+        const float* const o = &out.at(batch, head, first + r, 0);
+        const float* const go = &dout.at(batch, head, first + r, 0);
+        delta[r] = reduction::sum_row<float>(static_cast<std::size_t>(value_width), [o, go](std::size_t d) { return go[d] * o[d]; });
+      }
+      for (std::int64_t e = 0; e < rows * width; ++e) dq[e] = 0.0f;
+      const float* const q = &in.q.at(batch, head, first, 0);
+      const float* const go = &dout.at(batch, head, first, 0);
+      for (std::int64_t key = 0; key < config.keys; key += kKeys) {
+        const std::int64_t keys = config.keys - key < kKeys ? config.keys - key : kKeys;
+        const Seen seen = seen_by_queries(config, first, rows, key, keys);
+        if (!seen.any) continue;
+        multiply_chains({q, in.q.stride[2], 1}, {keys_t + key, config.keys}, width, p, kKeys, rows, keys);
+        multiply_chains({go, dout.stride[2], 1}, {values_t + key, config.keys}, value_width, ds, kKeys, rows, keys);
+        const float* const row_lse = lse + (batch * config.q_heads + head) * config.queries + first;
+        for (std::int64_t r = 0; r < rows; ++r) {
+          probabilities_backward(p + r * kKeys, ds + r * kKeys, keys, seen.begin[r], seen.end[r], scale, row_lse[r], delta[r]);
+        }
+        const SeenBy by = seen_of_keys(config, first, rows, key, keys);
+        continue_chains({p, 1, kKeys}, {go, dout.stride[2]}, by.begin, by.end, dv + key * value_width, value_width, keys, value_width);
+        continue_chains({ds, 1, kKeys}, {q, in.q.stride[2]}, by.begin, by.end, dk + key * width, width, keys, width);
+        continue_chains({ds, kKeys, 1}, {&in.k.at(batch, kv, key, 0), in.k.stride[2]}, seen.begin, seen.end, dq, width, rows, width);
+      }
+      for (std::int64_t r = 0; r < rows; ++r) {
+        for (std::int64_t d = 0; d < width; ++d) grads.dq.at(batch, head, first + r, d) = dq[r * width + d];
+      }
+    }
+  }
+  for (std::int64_t j = 0; j < config.keys; ++j) {
+    for (std::int64_t d = 0; d < width; ++d) grads.dk.at(batch, kv, j, d) = dk[j * width + d];
+    for (std::int64_t d = 0; d < value_width; ++d) grads.dv.at(batch, kv, j, d) = dv[j * value_width + d];
+  }
+}
+
+}  // namespace
+
 void fill_attention(Kernels& kernels) {
-  kernels.attention.forward_workspace = [](const attention::Config&) { return std::size_t{0}; };
-  kernels.attention.backward_workspace = [](const attention::Config&) { return std::size_t{0}; };
-  kernels.attention.tiles_take = [](const attention::Config&, const attention::Inputs<float>&) { return false; };
+  kernels.attention = {forward_workspace, backward_workspace, tiles_take, forward_tiles, backward_tiles};
 }
-}
+
+}  // namespace reprise::loops::REPRISE_ISA_LEVEL
