@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+// Models against values made with PyTorch, LitGPT and transformers: logits, losses, gradients and three AdamW steps.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "io/json.h"
+#include "io/safetensors.h"
+#include "nn/folder_weights.h"
+#include "nn/gpt.h"
+#include "nn/gpt_config_json.h"
+#include "nn/rope.h"
+#include "reference/model_run.h"
+#include "support/reference_directory.h"
+
+namespace reprise::test {
+namespace {
+
+/// What a run may differ by. Gradients: relative to the largest of their tensor; the rest absolute, or relative above 1.
+struct Bounds {
+  double logits, loss, gradients, norms, delta;
+};
+constexpr Bounds kFloat64Bounds{1e-9, 1e-9, 6e-8, 1e-9, 1e-7};
+constexpr Bounds kFloat32Bounds{5e-5, 1e-5, 5e-5, 5e-5, 5e-6};
+constexpr double kFloat64Statistics = 1e-9;
+constexpr double kTables = 1e-12;
+/// Adam divides by the gradient's size: where it is this small beside its tensor's largest, only rounding decides.
+constexpr double kNoise = 1e-4;
+
+const std::vector<std::string> kModels = {
+    "CodeLlama-7b-hf", "Falcon3-1B-Base", "Gemma-2b", "Gemma-7b", "LLaMA-2-7B-32K", "Llama-2-7b-hf", "Llama-3-8B", "Llama-3.1-8B",
+    "Llama-3.2-1B", "Mistral-7B-v0.3", "OLMo-1B-hf", "Qwen2.5-0.5B", "Qwen2.5-14B", "SmolLM2-135M", "falcon-40b", "falcon-7b", "gpt2",
+    "gpt2-options", "open_llama_3b", "phi-1_5", "phi-2", "phi-4", "pythia-160m", "stablelm-3b-4e1t", "stablelm-base-alpha-3b",
+    "tiny-llama-1.1b", "x-linear-rope", "x-neox-sequential", "x-no-rope", "x-odd-rope", "x-one-head", "x-one-token", "x-tied"};
+
+std::filesystem::path model_folder(const std::string& name) { return reference_directory() / "models" / name; }
+
+template <class T>
+std::vector<T> elements(const SafetensorsTensor& tensor) {
+  std::vector<T> values(tensor.bytes.size() / sizeof(T));
+  std::memcpy(values.data(), tensor.bytes.data(), tensor.bytes.size());
+  return values;
+}
+
+std::vector<double> numbers(const SafetensorsFile& file, const std::string& name) {
+  const SafetensorsTensor* tensor = file.find(name);
+  if (tensor == nullptr) throw std::runtime_error("the file lacks " + name);
+  if (tensor->dtype == DType::float64) return elements<double>(*tensor);
+  const std::vector<float> narrow = elements<float>(*tensor);
+  return {narrow.begin(), narrow.end()};
+}
+
+/// Gathers a model's parameters from a folder's tensors.
+NamedNumbers read_weights(const FolderConfig& folder, const SafetensorsFile& file) {
+  NamedNumbers weights;
+  for (const NamedParameter& parameter : Gpt(folder.config).parameters()) {
+    weights[parameter.name].resize(static_cast<std::size_t>(parameter.shape.numel()));
+  }
+  for (const FolderTensor& tensor : folder_tensors(folder.config, folder.names)) {
+    std::string name = tensor.name;
+    for (const std::string& other : alternative_names(folder.config, folder.names, tensor.name)) {
+      if (file.find(name) == nullptr) name = other;
+    }
+    const std::vector<double> source = numbers(file, name);
+    std::vector<double>& target = weights[tensor.parameter];
+    const auto width = static_cast<std::int64_t>(source.size()) / tensor.shape.at(0);
+    auto from = source.begin();
+    for (const auto& [first, last] : tensor.rows) {
+      const std::int64_t count = (last - first) * width;
+      std::copy_n(from, count, target.begin() + first * width);
+      from += count;
+    }
+  }
+  return weights;
+}
+
+Batch read_batch(const SafetensorsFile& file) {
+  const SafetensorsTensor& tokens = *file.find("tokens");
+  return {tokens.shape[0], tokens.shape[1], elements<std::int64_t>(tokens), elements<std::int64_t>(*file.find("targets"))};
+}
+
+double largest(const std::vector<double>& values) {
+  double most = 0;
+  for (const double value : values) most = std::max(most, std::abs(value));
+  return most;
+}
+
+/// Requires every element to be within `bound`; `relative`: times max(1, |expected|).
+void expect_near(const std::vector<double>& actual, const std::vector<double>& expected, double bound, const std::string& what,
+                 bool relative = true) {
+  ASSERT_EQ(actual.size(), expected.size()) << what;
+  double worst = 0;
+  std::size_t at = 0;
+  for (std::size_t i = 0; i < actual.size(); ++i) {
+    const double scale = relative ? std::max(1.0, std::abs(expected[i])) : 1.0;
+    const double error = std::abs(actual[i] - expected[i]) / scale;
+    if (!(error <= worst)) {
+      worst = error;
+      at = i;
+    }
+  }
+  EXPECT_LE(worst, bound) << what << " element " << at << ": " << actual.at(at) << ", expected " << expected.at(at);
+}
+
+/// Sum, sum of squares, and dot product with ((i mod 97) - 48) / 48.
+std::vector<double> statistics(const std::vector<double>& values) {
+  std::vector<double> result(3);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    result[0] += values[i];
+    result[1] += values[i] * values[i];
+    result[2] += values[i] * (static_cast<double>(i % 97) - 48) / 48;
+  }
+  return result;
+}
+
+/// A model's reference folder, and its parameters' names there (a tied matrix may be called after the head).
+struct Reference {
+  explicit Reference(const std::string& name)
+      : folder(read_config(model_folder(name))),
+        weights_file(SafetensorsFile::open(model_folder(name) / (is_gpt2(name) ? "model.safetensors" : "weights.safetensors"))),
+        values(SafetensorsFile::open(model_folder(name) / "reference.safetensors")),
+        meta(read_json(model_folder(name) / "meta.json")),
+        weights(read_weights(folder, weights_file)),
+        batch(read_batch(values)) {}
+
+  static bool is_gpt2(const std::string& name) { return name.starts_with("gpt2"); }
+  std::string name_there(const std::string& parameter) const {
+    if (weights_file.find(parameter) != nullptr) return parameter;
+    return alternative_names(folder.config, folder.names, parameter).front();
+  }
+
+  FolderConfig folder;
+  SafetensorsFile weights_file;
+  SafetensorsFile values;
+  Json meta;
+  NamedNumbers weights;
+  Batch batch;
+};
+
+/// Elements whose steps can be compared: those with a gradient above the noise.
+void expect_deltas_near(const Reference& reference, const ModelFigures& figures, double bound) {
+  for (const auto& [name, delta] : figures.deltas) {
+    const std::string there = "delta3." + reference.name_there(name);
+    if (reference.values.find(there) == nullptr) continue;
+    const std::vector<double> expected = numbers(reference.values, there);
+    const std::vector<double> gradient = numbers(reference.values, "grad." + reference.name_there(name));
+    const double noise = kNoise * largest(gradient);
+    std::vector<double> a;
+    std::vector<double> b;
+    for (std::size_t i = 0; i < delta.size(); ++i) {
+      if (std::abs(gradient[i]) > noise) a.push_back(delta[i]), b.push_back(expected[i]);
+    }
+    expect_near(a, b, bound, there, false);
+  }
+}
+
+/// Rows of the embedding that no token reads only decay.
+void expect_unread_rows_decay(const Reference& reference, const ModelFigures& figures, double bound) {
+  const std::string name = "transformer.wte.weight";
+  if (reference.folder.config.tied) return;
+  const std::set<std::int64_t> read(reference.batch.tokens.begin(), reference.batch.tokens.end());
+  const auto width = static_cast<std::size_t>(reference.folder.config.n_embd);
+  const std::vector<double>& weight = reference.weights.at(name);
+  for (std::size_t i = 0; i < weight.size(); ++i) {
+    if (read.contains(static_cast<std::int64_t>(i / width))) continue;
+    EXPECT_NEAR(figures.deltas.at(name)[i], weight[i] * (std::pow(1 - 1e-4, 3) - 1), bound) << name << " element " << i;
+  }
+}
+
+void compare(const Reference& reference, const ModelFigures& figures, const Bounds& bounds) {
+  expect_near(figures.logits, numbers(reference.values, "logits_f64"), bounds.logits, "logits");
+  expect_near({figures.step_losses[0]}, numbers(reference.values, "loss"), bounds.loss, "loss");
+  expect_near(figures.step_losses, numbers(reference.values, "step_losses"), bounds.loss, "step_losses");
+  expect_near(figures.grad_norms, numbers(reference.values, "grad_norms"), bounds.norms, "grad_norms");
+  for (const auto& [name, gradient] : figures.gradients) {
+    const std::vector<double> expected = numbers(reference.values, "grad." + reference.name_there(name));
+    expect_near(gradient, expected, bounds.gradients * largest(expected), "grad." + name, false);
+  }
+  expect_deltas_near(reference, figures, bounds.delta);
+  expect_unread_rows_decay(reference, figures, bounds.delta);
+}
+
+class ReferenceModel : public testing::TestWithParam<std::string> {};
+
+TEST_P(ReferenceModel, Float64) {
+  REPRISE_NEEDS_REFERENCE("models");
+  const Reference reference(GetParam());
+  const ModelFigures figures = train_three_steps(reference.folder.config, DType::float64, reference.weights, reference.batch);
+  compare(reference, figures, kFloat64Bounds);
+  const std::vector<double> statistics_there = numbers(reference.values, "grad_stats");
+  const std::vector<Json>& order = reference.meta.find("parameter_order_of_stats")->items();
+  ASSERT_EQ(order.size(), figures.gradients.size());
+  for (const auto& [name, gradient] : figures.gradients) {
+    const auto row = std::find(order.begin(), order.end(), Json(reference.name_there(name))) - order.begin();
+    ASSERT_LT(row, static_cast<std::ptrdiff_t>(order.size())) << name;
+    const auto first = statistics_there.begin() + 3 * row;
+    expect_near(statistics(gradient), {first, first + 3}, kFloat64Statistics, "grad_stats of " + name);
+  }
+}
+
+TEST_P(ReferenceModel, Float32) {
+  REPRISE_NEEDS_REFERENCE("models");
+  const Reference reference(GetParam());
+  compare(reference, train_three_steps(reference.folder.config, DType::float32, reference.weights, reference.batch), kFloat32Bounds);
+}
+
+TEST_P(ReferenceModel, RopeTables) {
+  REPRISE_NEEDS_REFERENCE("models");
+  const Reference reference(GetParam());
+  if (reference.values.find("rope_cos") == nullptr) GTEST_SKIP() << "learned positions";
+  const RopeTables tables = rope_tables(reference.folder.config, reference.batch.length);
+  expect_near(tables.cos, numbers(reference.values, "rope_cos"), kTables, "rope_cos");
+  expect_near(tables.sin, numbers(reference.values, "rope_sin"), kTables, "rope_sin");
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, ReferenceModel, testing::ValuesIn(kModels), [](const auto& parameter) {
+  std::string name = parameter.param;
+  std::replace_if(name.begin(), name.end(), [](char c) { return c == '-' || c == '.'; }, '_');
+  return name;
+});
+
+TEST(ReferenceModels, TheOthersAreRefused) {
+  REPRISE_NEEDS_REFERENCE("models");
+  for (const auto& entry : std::filesystem::directory_iterator(reference_directory() / "models")) {
+    const std::string name = entry.path().filename().string();
+    if (!entry.is_directory() || std::find(kModels.begin(), kModels.end(), name) != kModels.end()) continue;
+    EXPECT_THROW(read_config(entry.path()), UserError) << name;
+  }
+}
+
+/// Folders as transformers writes them: configuration, names and layout of the weights.
+class HuggingFaceFolder : public testing::TestWithParam<std::string> {};
+
+TEST_P(HuggingFaceFolder, LogitsAndGradients) {
+  REPRISE_NEEDS_REFERENCE("hf");
+  const std::filesystem::path path = reference_directory() / "hf" / GetParam();
+  const FolderConfig folder = read_config(path);
+  const SafetensorsFile file = SafetensorsFile::open(path / "model.safetensors");
+  const SafetensorsFile values = SafetensorsFile::open(path / "reference.safetensors");
+  const ModelFigures figures = train_three_steps(folder.config, DType::float64, read_weights(folder, file), read_batch(values));
+  expect_near(figures.logits, numbers(values, "logits_f64"), kFloat64Bounds.logits, "logits");
+  expect_near({figures.step_losses[0]}, numbers(values, "loss"), kFloat64Bounds.loss, "loss");
+}
+
+INSTANTIATE_TEST_SUITE_P(Folders, HuggingFaceFolder, testing::Values("llama", "llama-tied", "llama-bias", "llama3", "qwen2", "gpt-neox"),
+                         [](const auto& parameter) {
+                           std::string name = parameter.param;
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
+
+}  // namespace
+}  // namespace reprise::test
