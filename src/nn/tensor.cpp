@@ -21,7 +21,7 @@ Tensor binary(const Operand& x, Opcode opcode, const Tensor& y) {
 
 }  // namespace
 
-const TensorType& Tensor::type() const { return tracer_->trace().type(id_); }
+TensorType Tensor::type() const { return tracer_->trace().type(id_); }
 
 Tensor Tensor::reshape(const Shape& shape, Where where) const { return {*tracer_, ops::reshape(tracer_->at(where), id_, shape)}; }
 

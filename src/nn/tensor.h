@@ -24,8 +24,8 @@ class Tensor {
   bool valid() const { return tracer_ != nullptr && id_.valid(); }
   Tracer& tracer() const { return *tracer_; }
   ValueId id() const { return id_; }
-  const TensorType& type() const;
-  const Shape& shape() const { return type().shape; }
+  TensorType type() const;  // a copy: the trace grows while it is used
+  Shape shape() const { return type().shape; }
   DType dtype() const { return type().dtype; }
   /// Extent of a dimension, which may be negative.
   std::int64_t size(std::int64_t dim) const { return shape()[shape().wrap(dim)]; }

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+// Traces of GPT models: what goes in and out, generation with a cache against whole passes, text form, refusals.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "interpreter/interpreter.h"
+#include "ir/parser.h"
+#include "ir/printer.h"
+#include "nn/gpt.h"
+#include "nn/gpt_trace.h"
+#include "ops/verifier.h"
+#include "support/expect_error.h"
+#include "support/tolerance.h"
+
+namespace reprise {
+namespace {
+
+using NamedValues = std::map<std::string, HostTensor>;
+
+const std::vector<std::string> kFamilies = {"toy-gpt", "toy-llama", "toy-neox"};
+
+std::vector<HostTensor> run(const Trace& trace, const NamedValues& values) {
+  std::vector<HostTensor> inputs;
+  for (const TraceInput& input : trace.inputs) inputs.push_back(values.at(trace[input.value].name));
+  return interpret(trace, inputs);
+}
+
+/// Adds a program's parameters, at their initial values, and its tables.
+void add_persistent(const TracedProgram& program, NamedValues& values) {
+  for (const NamedParameter& parameter : program.parameters) {
+    HostTensor value(program.trace.type(program.trace.find(parameter.name)));
+    initialize(parameter, 1, value.dtype(), value.bytes());
+    values.insert_or_assign(parameter.name, value);
+  }
+  for (const InitialState& state : program.state) values.insert_or_assign(state.name, HostTensor(state.type, state.bytes.data()));
+}
+
+HostTensor token_rows(std::int64_t rows, std::int64_t length, std::int64_t vocabulary, std::int64_t first = 0) {
+  std::vector<std::int64_t> tokens;
+  for (std::int64_t b = 0; b < rows; ++b) {
+    for (std::int64_t t = first; t < first + length; ++t) tokens.push_back((13 * b + 7 * t + t * t) % vocabulary);
+  }
+  return HostTensor::of<std::int64_t>({rows, length}, tokens);
+}
+
+std::vector<std::string> input_names(const Trace& trace, Role role) {
+  std::vector<std::string> names;
+  for (const TraceInput& input : trace.inputs) {
+    if (input.role == role) names.push_back(trace[input.value].name);
+  }
+  return names;
+}
+
+TEST(GptTrace, InputsAndOutputs) {
+  const GptConfig config = named_config("toy-llama");
+  const TracedProgram program = trace_forward_loss(config, {.batch = 3, .length = 8, .output_logits = true});
+  const Trace& trace = program.trace;
+  EXPECT_EQ(program.parameters, Gpt(config).parameters());
+  EXPECT_EQ(input_names(trace, Role::state), (std::vector<std::string>{"rope.cos", "rope.sin"}));
+  EXPECT_EQ(input_names(trace, Role::batch), (std::vector<std::string>{"tokens", "targets"}));
+  EXPECT_EQ(input_names(trace, Role::scalar), (std::vector<std::string>{"inv_kept"}));
+  ASSERT_EQ(trace.outputs.size(), 2u);
+  EXPECT_EQ(trace[trace.outputs[0]].name, "loss");
+  EXPECT_EQ(trace.type(trace.outputs[0]).str(), "float32[]");
+  EXPECT_EQ(trace[trace.outputs[1]].name, "logits");
+  EXPECT_EQ(trace.type(trace.outputs[1]).str(), "float32[3, 8, 65]");
+  EXPECT_EQ(trace.type(trace.find("rope.cos")).str(), "float32[8, 16]");
+}
+
+TEST(GptTrace, NodesKnowTheirModuleAndRegion) {
+  const Trace trace = trace_forward_loss(named_config("toy-neox"), {.length = 8}).trace;
+  const auto node = std::find_if(trace.nodes.begin(), trace.nodes.end(), [](const Node& n) { return n.opcode == op::gelu; });
+  ASSERT_NE(node, trace.nodes.end());
+  EXPECT_EQ(node->module.view(), "transformer.h.0.mlp");
+  EXPECT_EQ(node->region.view(), "block0");
+  EXPECT_EQ(node->source.file.view(), "nn/gpt.cpp");
+}
+
+TEST(GptTrace, TracesAreValidAndReadBack) {
+  for (const std::string& name : kFamilies) {
+    GptConfig config = named_config(name);
+    config.set_dropout(0.1);
+    for (const DType dtype : {DType::float32, DType::float64, DType::bfloat16}) {
+      const GptTraceOptions options{.batch = 2, .length = 8, .dtype = dtype};
+      for (const Trace& trace : {trace_forward_loss(config, options).trace, trace_eval(config, options).trace,
+                                 trace_prefill(config, options, 16).trace, trace_decode(config, options, 16).trace}) {
+        SCOPED_TRACE(name + " " + trace.name + " " + std::string(dtype_name(dtype)));
+        EXPECT_EQ(verify(trace), std::vector<std::string>{});
+        EXPECT_TRUE(parse_trace(print_trace(trace), trace.name) == trace);
+      }
+    }
+  }
+}
+
+TEST(GptTrace, DropoutIsForTraining) {
+  GptConfig config = named_config("toy-gpt");
+  config.set_dropout(0.25);
+  const auto draws = [](const Trace& trace) {
+    return std::count_if(trace.nodes.begin(), trace.nodes.end(), [](const Node& node) {
+      return node.opcode == op::dropout || (node.opcode == op::attention && node.as<AttentionAttrs>().dropout > 0);
+    });
+  };
+  const GptTraceOptions options{.length = 8};
+  EXPECT_EQ(draws(trace_forward_loss(config, options).trace), 1 + 3 * config.n_layer);
+  EXPECT_EQ(draws(trace_eval(config, options).trace), 0);
+  EXPECT_EQ(draws(trace_prefill(config, options, 8).trace), 0);
+}
+
+TEST(GptTrace, EvaluationSumsTheRows) {
+  const GptConfig config = named_config("toy-llama");
+  const GptTraceOptions options{.batch = 2, .length = 6, .dtype = DType::float64};
+  const TracedProgram loss = trace_forward_loss(config, options);
+  const TracedProgram eval = trace_eval(config, options);
+  NamedValues values;
+  add_persistent(loss, values);
+  values["tokens"] = token_rows(2, 6, config.vocab_size);
+  HostTensor targets = token_rows(2, 6, config.vocab_size, 1);
+  targets.as<std::int64_t>()[4] = -100;
+  values["targets"] = targets;
+  values["inv_kept"] = HostTensor::scalar<double>(1.0 / 11);
+  const double mean = run(loss.trace, values)[0].number();
+  const double sum = run(eval.trace, values)[0].number();
+  EXPECT_NEAR(mean * 11, sum, test::tolerance(DType::float64, 12) * sum);
+  EXPECT_NEAR(mean, std::log(65.0), 0.2);  // fresh weights know nothing
+}
+
+class Generation : public testing::TestWithParam<std::string> {};
+
+/// Prefill over 5 of 7 places, then 6 single tokens, against whole passes over the same tokens.
+TEST_P(Generation, CachedPassesEqualWholeOnes) {
+  const GptConfig config = named_config(GetParam());
+  const std::int64_t prompt = 5;
+  const std::int64_t total = 11;
+  const std::int64_t cache = 16;
+  GptTraceOptions options{.batch = 2, .length = 7, .dtype = DType::float64, .table_rows = cache};
+  const TracedProgram prefill = trace_prefill(config, options, cache);
+  const TracedProgram decode = trace_decode(config, options, cache);
+  options.length = total;
+  options.output_logits = true;
+  const TracedProgram whole = trace_forward_loss(config, options);
+  EXPECT_EQ(prefill.state.size(), decode.state.size());
+  for (std::size_t i = 0; i < prefill.state.size(); ++i) EXPECT_EQ(prefill.state[i].bytes, whole.state[i].bytes);
+
+  NamedValues values;
+  add_persistent(whole, values);
+  values["tokens"] = token_rows(2, total, config.vocab_size);
+  values["targets"] = values["tokens"];
+  values["inv_kept"] = HostTensor::scalar<double>(1);
+  const HostTensor logits = run(whole.trace, values)[1];
+  const auto expect_position = [&](const HostTensor& row, std::int64_t t) {
+    const std::int64_t v = config.padded_vocab_size;
+    for (std::int64_t b = 0; b < 2; ++b) {
+      for (std::int64_t c = 0; c < v; ++c) {
+        const double expected = logits.number(static_cast<std::size_t>((b * total + t) * v + c));
+        const double actual = row.number(static_cast<std::size_t>(b * v + c));
+        ASSERT_TRUE(test::near(actual, expected, test::tolerance(DType::float64, 256))) << "position " << t << ": " << actual << " " << expected;
+      }
+    }
+  };
+
+  values["tokens"] = token_rows(2, 7, config.vocab_size);  // two more than the prompt has: they must not matter
+  values["last"] = HostTensor::scalar<std::int64_t>(prompt - 1);
+  std::vector<HostTensor> outputs = run(prefill.trace, values);
+  expect_position(outputs[0], prompt - 1);
+  for (std::size_t i = 1; i < outputs.size(); ++i) values[prefill.trace[prefill.trace.outputs[i]].name] = outputs[i];
+  ASSERT_EQ(decode.trace.donations.size(), outputs.size() - 1);
+  for (std::int64_t t = prompt; t < total; ++t) {
+    values["token"] = token_rows(2, 1, config.vocab_size, t);
+    values["position"] = HostTensor::scalar<std::int64_t>(t);
+    outputs = run(decode.trace, values);
+    expect_position(outputs[0], t);
+    for (const Donation& d : decode.trace.donations) values[decode.trace[decode.trace.inputs[d.input].value].name] = outputs[d.output];
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Families, Generation, testing::ValuesIn(kFamilies), [](const auto& parameter) {
+  std::string name = parameter.param;
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+});
+
+TEST(GptTrace, RefusesLengthsThatDoNotFit) {
+  const GptConfig config = named_config("toy-llama");
+  EXPECT_USER_ERROR(trace_forward_loss(config, {.length = 65}), "the sequence length must be between 1 and the model's block size 64, not 65");
+  EXPECT_USER_ERROR(trace_forward_loss(config, {.batch = 0}), "the batch must hold at least one row, not 0");
+  EXPECT_USER_ERROR(trace_decode(config, {}, 65), "the cache length must be between 1 and the model's block size 64, not 65");
+  EXPECT_USER_ERROR(trace_prefill(config, {.length = 9}, 8), "the prompt's length must be between 1 and the cache length 8, not 9");
+}
+
+}  // namespace
+}  // namespace reprise
