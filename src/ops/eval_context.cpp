@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/eval_context.h"
 
-#include <cstring>
+#include <bit>
+#include <cmath>
+#include <limits>
 
 #include "base/error.h"
 
@@ -18,12 +20,23 @@ C widen(T x) {
   return static_cast<C>(to_float(x));
 }
 
+/// The float below |x| with its last bit set where something was cut off: rounding that once more, to a 16-bit type, gives
+/// what rounding x itself would (Boldo and Melquiond, "When double rounding is odd", 2005).
+float round_to_odd(double x) {
+  const auto nearest = static_cast<float>(x);
+  if (static_cast<double>(nearest) == x || !(std::abs(nearest) < std::numeric_limits<float>::infinity())) return nearest;
+  const float below = std::abs(static_cast<double>(nearest)) > std::abs(x) ? std::nextafter(nearest, 0.0f) : nearest;
+  return std::bit_cast<float>(std::bit_cast<std::uint32_t>(below) | 1u);
+}
+inline float round_to_odd(float x) { return x; }
+inline float round_to_odd(std::int64_t x) { return round_to_odd(static_cast<double>(x)); }
+
 template <class T, class C>
 T narrow(C x) {
   if constexpr (std::is_same_v<T, bfloat16>) {
-    return to_bfloat16(static_cast<float>(x));
+    return to_bfloat16(round_to_odd(x));
   } else if constexpr (std::is_same_v<T, float16>) {
-    return to_float16(static_cast<float>(x));
+    return to_float16(round_to_odd(x));
   } else if constexpr (std::is_same_v<T, bool>) {
     return x != C{};
   } else {
