@@ -34,16 +34,18 @@ constexpr Pass kCatalogue[] = {
     {"renumber", "values are numbered inputs first, then in the order of nodes", false, renumber},
 };
 
-bool draws(const Trace& trace) {
-  return std::any_of(trace.nodes.begin(), trace.nodes.end(), [](const Node& node) {
-    return has_trait(op_row(node.opcode).traits, Trait::random) ||
-           std::any_of(node.bodies.begin(), node.bodies.end(), draws);
+/// Whether the interpreter can run the trace: no draw without a number, no group of several processes.
+bool runs_alone(const Trace& trace) {
+  return std::all_of(trace.nodes.begin(), trace.nodes.end(), [](const Node& node) {
+    const auto* const collective = std::get_if<CollectiveAttrs>(&node.attrs);
+    return !has_trait(op_row(node.opcode).traits, Trait::random) && (collective == nullptr || collective->size == 1) &&
+           std::all_of(node.bodies.begin(), node.bodies.end(), runs_alone);
   });
 }
 
-/// The outputs on seeded inputs, or nothing when the trace cannot be run yet.
+/// The outputs on seeded inputs, or nothing when the trace cannot be run here.
 std::optional<std::vector<HostTensor>> results(const Trace& trace, const PassOptions& options) {
-  if (!options.compare || draws(trace)) return std::nullopt;
+  if (!options.compare || !runs_alone(trace)) return std::nullopt;
   return interpret(trace, random_inputs(trace, options.seed, options.integers));
 }
 

@@ -27,7 +27,7 @@ const Pass& find_pass(std::string_view name);
 
 struct PassOptions {
   /// Interprets the trace on seeded inputs before and after every pass, and requires equal bits of every output. Traces that
-  /// still draw from the generator cannot be run and are not compared.
+  /// still draw from the generator, or need a group of several processes, cannot be run and are not compared.
   bool compare = false;
   std::uint64_t seed = 1;
   /// Integers of the compared inputs lie in [0, this).

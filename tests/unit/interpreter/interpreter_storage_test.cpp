@@ -69,6 +69,22 @@ TEST(InterpreterStorage, ExpandedTensorIsNotWritten) {
   EXPECT_USER_ERROR(interpret(f.trace, std::vector{six()}), "an in-place op cannot write a tensor whose elements share places");
 }
 
+TEST(InterpreterStorage, RunsSubTraces) {
+  Trace body;
+  Builder inside(body);
+  const ValueId bx = body.add_input({DType::float32, kShape}, Role::batch, "x");
+  body.outputs = {inside.emit_in_place(op::mul_scalar, {bx}, ScalarAttrs{3})};
+  Trace backward;
+  for (int i = 0; i < 3; ++i) backward.add_input({DType::float32, kShape}, Role::batch, "x");
+  backward.outputs = {backward.inputs[2].value};
+  Fixture f;
+  const ValueId y = ops::custom_function(f.b, {f.x}, body, backward, "triple").at(0);
+  f.trace.outputs = {y, f.x};
+  const auto outputs = interpret(f.trace, std::vector{six()});
+  EXPECT_EQ(outputs[0].numbers(), (std::vector<double>{3, 6, 9, 12, 15, 18}));
+  EXPECT_TRUE(outputs[1] == six());
+}
+
 TEST(InterpreterStorage, DrawsNeedNumbers) {
   Trace random;
   Builder b(random);

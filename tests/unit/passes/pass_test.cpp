@@ -192,6 +192,26 @@ TEST(Rng, UserOpsThatDrawAreDecomposed) {
   EXPECT_USER_ERROR(number_draws(trace), "op 'pass_test_opaque' draws from the generator and has no decomposition");
 }
 
+TEST(Rng, AttentionThatDropsGetsItsStream) {
+  Trace trace;
+  Builder b(trace);
+  const ValueId q = trace.add_input({DType::float32, {1, 4, 5, 8}}, Role::batch, "q");
+  const ValueId k = trace.add_input({DType::float32, {1, 2, 3, 8}}, Role::batch, "k");
+  AttentionAttrs attrs;
+  attrs.dropout = 0.5;
+  ops::AttentionInputs inputs{};
+  inputs.q = q, inputs.k = k, inputs.v = k;
+  const ValueId out = ops::attention(b, inputs, attrs).out;
+  trace.outputs = {out, ops::uniform(b, Shape{1}, DType::float32)};
+  const NumberedDraws numbered = number_draws(trace);
+  EXPECT_EQ(numbered.words, 60 + 4);
+  EXPECT_EQ(numbered.trace.nodes[0].inputs.size(), 5u);
+  EXPECT_EQ(numbered.trace.nodes[1].as<PhiloxAttrs>().draw, 60);
+  EXPECT_TRUE(verify(numbered.trace).empty()) << verify(numbered.trace)[0];
+  EXPECT_TRUE(number_draws(numbered.trace).trace == numbered.trace);
+  EXPECT_USER_ERROR(interpret(trace, random_inputs(trace, 1)), "run the rng pass first");
+}
+
 TEST(Rng, SubTracesCannotDraw) {
   Trace body;
   Builder inside(body);
