@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,7 @@
 #include "passes/pass_manager.h"
 #include "passes/rng.h"
 #include "support/random_program.h"
+#include "support/tolerance.h"
 
 namespace reprise {
 namespace {
@@ -27,7 +29,7 @@ namespace {
 std::vector<std::uint64_t> seeds() {
   if (const char* const one = std::getenv("REPRISE_SEED")) return {std::strtoull(one, nullptr, 10)};
   const char* const count = std::getenv("REPRISE_RANDOM_PROGRAMS");
-  std::vector<std::uint64_t> all(count == nullptr ? 60 : std::strtoull(count, nullptr, 10));
+  std::vector<std::uint64_t> all(count == nullptr ? 100 : std::strtoull(count, nullptr, 10));
   for (std::size_t i = 0; i < all.size(); ++i) all[i] = i + 1;
   return all;
 }
@@ -75,9 +77,9 @@ std::vector<HostTensor> moved_by(std::vector<HostTensor> inputs, std::size_t mov
   return inputs;
 }
 
-/// Five points, error of order h^4 (Abramowitz and Stegun, 25.3.6).
+/// Five points (Abramowitz and Stegun, 25.3.6).
 double directional_derivative(const Trace& trace, const std::vector<HostTensor>& inputs, std::size_t moved, const std::vector<double>& direction) {
-  constexpr double h = 1e-3;
+  constexpr double h = test::kFivePointStep;
   const auto at = [&](double steps) { return loss_at(trace, moved_by(inputs, moved, direction, steps * h)); };
   return (8 * (at(1) - at(-1)) - (at(2) - at(-2))) / (12 * h);
 }
@@ -113,8 +115,7 @@ TEST(RandomProgram, GradientsAgreeWithFiniteDifferences) {
         size += std::abs(gradient[i]);
       }
       const double found = directional_derivative(program, inputs, places[w], direction);
-      constexpr double relative = 1e-7;  // of the gradient's size: five points of step 1e-3 leave h^4 of the fifth derivative
-      EXPECT_NEAR(found, expected, relative * size) << "gradient of %" << pure[wrt[w]].name << "\n" << print_trace(program) << print_trace(joint.trace);
+      EXPECT_NEAR(found, expected, test::difference_tolerance() * size) << "gradient of %" << pure[wrt[w]].name << "\n" << print_trace(program) << print_trace(joint.trace);
     }
   });
 }

@@ -287,7 +287,7 @@ class Generator {
       case 1: return push(ops::matmul(b_, x, add_input(Shape{in, out})));
       case 2:
         if (s.rank() < 2) return;
-        return push(ops::matmul(b_, x, x, false, true));
+        return push(ops::matmul(b_, ops::tanh(b_, x), x, false, true));
       case 3: {
         const bool affine = chance(50);
         return push(ops::layer_norm(b_, x, affine ? add_input(Shape{in}) : ValueId(), affine ? add_input(Shape{in}) : ValueId(), 0.3).y);
