@@ -27,6 +27,8 @@ constexpr std::array kRows{
               .help = "remove the run folder first if it exists"},
     OptionRow{.name = "eval_interval", .kind = integer, .group = output, .commands = kTrain, .default_text = "250", .minimum = 0,
               .changes_on_resume = true, .help = "steps between validations; 0 is never"},
+    OptionRow{.name = "eval_batches", .kind = integer, .group = output, .commands = kTrain, .default_text = "0", .minimum = 0,
+              .changes_on_resume = true, .help = "validation batches measured, spread evenly; 0 is all"},
     OptionRow{.name = "sample_interval", .kind = integer, .group = output, .commands = kTrain, .default_text = "0", .minimum = 0,
               .changes_on_resume = true, .help = "steps between samples of generated text; 0 is never"},
     OptionRow{.name = "save_interval", .kind = integer, .group = output, .commands = kTrain, .default_text = "500", .minimum = 0,

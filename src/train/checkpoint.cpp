@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cmath>
 #include <cstring>
 
 #include "base/error.h"
@@ -47,7 +46,7 @@ std::filesystem::path checkpoint_path(const std::filesystem::path& run, std::int
 
 std::string state_json(const TrainState& state) {
   Json json = Json::object({{"format_version", kFormatVersion}, {"step", state.step}, {"tokens", state.tokens}});
-  json.set("best_validation_loss", state.has_validation_loss ? Json(state.best_validation_loss) : Json());
+  json.set("validation_loss", state.has_validation_loss ? Json(state.validation_loss) : Json());
   return write_json(json, 2) + "\n";
 }
 
@@ -61,48 +60,14 @@ TrainState read_state(const std::filesystem::path& path) {
   TrainState state;
   state.step = view.at("step").integer();
   state.tokens = view.at("tokens").integer();
-  if (const auto best = view.find("best_validation_loss")) {
-    state.best_validation_loss = best->number();
+  if (const auto best = view.find("validation_loss")) {
+    state.validation_loss = best->number();
     state.has_validation_loss = true;
   }
   return state;
 }
 
 std::string shape_text(const std::vector<std::int64_t>& shape) { return fmt::format("[{}]", fmt::join(shape, ", ")); }
-
-template <class T>
-T read_as(const std::byte* bytes) {
-  T value;
-  std::memcpy(&value, bytes, sizeof(T));
-  return value;
-}
-
-double element(DType dtype, const std::byte* bytes) {
-  switch (dtype) {
-    case DType::float32: return static_cast<double>(read_as<float>(bytes));
-    case DType::float64: return read_as<double>(bytes);
-    case DType::bfloat16: return static_cast<double>(to_float(read_as<bfloat16>(bytes)));
-    case DType::float16: return static_cast<double>(to_float(read_as<float16>(bytes)));
-    default: throw InternalError("weights are of floating types");
-  }
-}
-
-void store_element(DType dtype, double value, std::byte* bytes) {
-  switch (dtype) {
-    case DType::float32: {
-      const auto x = static_cast<float>(value);
-      std::memcpy(bytes, &x, sizeof x);
-      return;
-    }
-    case DType::float64: std::memcpy(bytes, &value, sizeof value); return;
-    case DType::bfloat16: {
-      const bfloat16 x = to_bfloat16(static_cast<float>(value));
-      std::memcpy(bytes, &x, sizeof x);
-      return;
-    }
-    default: throw InternalError("parameters are float32, float64 or bfloat16");
-  }
-}
 
 const TensorSlot* slot_named(std::span<const TensorSlot> slots, std::string_view name) {
   const auto found = std::find_if(slots.begin(), slots.end(), [&](const TensorSlot& slot) { return slot.name == name; });
@@ -187,29 +152,6 @@ TrainState load_checkpoint(const std::filesystem::path& checkpoint, std::span<co
   load_exact(checkpoint / "model.safetensors", parameters);
   load_exact(checkpoint / "optimizer.safetensors", optimizer);
   return state;
-}
-
-void load_weights(const SafetensorsFile& file, std::span<const TensorSlot> slots) {
-  check_matching(file, slots);
-  for (const TensorSlot& slot : slots) {
-    const SafetensorsTensor& tensor = *file.find(slot.name);
-    if (!is_floating(tensor.dtype)) {
-      throw UserError(fmt::format("{}: wrong dtype of {}: weights are floating, the file has {}", file.path().string(), slot.name,
-                                  dtype_name(tensor.dtype)));
-    }
-    const std::size_t from = dtype_size(tensor.dtype);
-    const std::size_t to = dtype_size(slot.dtype);
-    const std::size_t count = slot.bytes.size() / to;
-    for (std::size_t i = 0; i < count; ++i) {
-      const double value = element(tensor.dtype, tensor.bytes.data() + i * from);
-      if (!std::isfinite(value)) {
-        throw UserError(fmt::format("{}: the weights hold a value that is not finite: {} element {} is {}", file.path().string(),
-                                    slot.name, i, value));
-      }
-      store_element(slot.dtype, value, slot.bytes.data() + i * to);
-    }
-    file.release(tensor);
-  }
 }
 
 }  // namespace reprise

@@ -15,8 +15,6 @@
 
 namespace reprise {
 
-class SafetensorsFile;
-
 /// A tensor that lives in somebody's memory (an engine's arena): saved from there and loaded into there.
 struct TensorSlot {
   std::string name;
@@ -29,7 +27,7 @@ struct TensorSlot {
 struct TrainState {
   std::int64_t step = 0;            // steps done
   std::int64_t tokens = 0;          // training tokens read
-  double best_validation_loss = 0;  // only with has_validation_loss
+  double validation_loss = 0;       // the last measured; only with has_validation_loss
   bool has_validation_loss = false;
 
   friend bool operator==(const TrainState&, const TrainState&) = default;
@@ -48,10 +46,6 @@ std::optional<std::filesystem::path> latest_checkpoint(const std::filesystem::pa
 /// dtype or shape, or when the format version is newer than this program.
 TrainState load_checkpoint(const std::filesystem::path& checkpoint, std::span<const TensorSlot> parameters,
                            std::span<const TensorSlot> optimizer);
-
-/// Copies every tensor of `file` into the slot of its name, converting between floating dtypes where they differ.
-/// UserError when names or shapes do not match one to one, or when a value is NaN or infinite: such weights train to nothing.
-void load_weights(const SafetensorsFile& file, std::span<const TensorSlot> slots);
 
 /// Writes the slots as one safetensors file.
 void save_weights(const std::filesystem::path& path, std::span<const TensorSlot> slots);

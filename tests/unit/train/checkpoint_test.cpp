@@ -4,12 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <cerrno>
-#include <cmath>
 #include <cstring>
 #include <fstream>
 
 #include "io/directory.h"
-#include "io/safetensors.h"
 #include "io/write_fault.h"
 #include "support/expect_error.h"
 #include "support/temporary_directory.h"
@@ -117,24 +115,6 @@ TEST_F(CheckpointTest, RefusesANewerFormat) {
   Weights parameters = make_weights(0);
   Weights moments = make_moments(0);
   EXPECT_USER_ERROR(load(parameters, moments), "newer than this program reads");
-}
-
-TEST_F(CheckpointTest, WeightsThatAreNotFiniteAreRefused) {
-  parameters_.data[1][2] = std::nanf("");
-  save_weights(folder_.path() / "w.safetensors", parameters_.slots);
-  Weights target = make_weights(0);
-  EXPECT_USER_ERROR(load_weights(SafetensorsFile::open(folder_.path() / "w.safetensors"), target.slots),
-                    "not finite: b element 2 is nan");
-}
-
-TEST_F(CheckpointTest, WeightsConvertBetweenFloatingTypes) {
-  std::vector<bfloat16> wide = {to_bfloat16(1.5f), to_bfloat16(-2)};
-  const TensorSlot saved{"b", DType::bfloat16, {2}, std::as_writable_bytes(std::span(wide))};
-  save_weights(folder_.path() / "w.safetensors", std::span(&saved, 1));
-  Weights target;
-  target.add("b", {2}, 0);
-  load_weights(SafetensorsFile::open(folder_.path() / "w.safetensors"), target.slots);
-  EXPECT_EQ(target.data[0], (std::vector<float>{1.5f, -2.0f}));
 }
 
 }  // namespace

@@ -47,28 +47,24 @@ SeenBy seen_of_keys(const attention::Config& config, std::int64_t first, std::in
   return seen;
 }
 
-/// The transpose of rows x columns, a key block after the other: element (r, c) goes to block r / 128, row c, place r mod 128. (One array with rows
-/// as long as all keys would put a tile's rows, 4 KiB apart, into one set of the first-level cache.)
+/// to[c][r] = from[r][c]: rows x columns, rows of `from` `stride` apart.
 void transpose(const float* from, std::int64_t stride, std::int64_t rows, std::int64_t columns, float* to) {
-  constexpr std::int64_t kStrip = 16;
-  for (std::int64_t r0 = 0; r0 < rows; r0 += kStrip) {
-    const std::int64_t r1 = r0 + kStrip < rows ? r0 + kStrip : rows;
-    float* const block = to + r0 / kKeys * kKeys * columns + r0 % kKeys;
+  constexpr std::int64_t kBlock = 16;
+  for (std::int64_t r0 = 0; r0 < rows; r0 += kBlock) {
+    const std::int64_t r1 = r0 + kBlock < rows ? r0 + kBlock : rows;
     for (std::int64_t c = 0; c < columns; ++c) {
-      for (std::int64_t r = r0; r < r1; ++r) block[c * kKeys + (r - r0)] = from[r * stride + c];
+      for (std::int64_t r = r0; r < r1; ++r) to[c * rows + r] = from[r * stride + c];
     }
   }
 }
 
-std::int64_t whole_blocks(std::int64_t keys) { return (keys + kKeys - 1) / kKeys * kKeys; }
-
 std::size_t forward_workspace(const attention::Config& config) {
-  return static_cast<std::size_t>(whole_blocks(config.keys) * config.width + kQueries * (kKeys + config.value_width));
+  return static_cast<std::size_t>(config.keys * config.width + kQueries * (kKeys + config.value_width));
 }
 
 std::size_t backward_workspace(const attention::Config& config) {
   const std::int64_t widths = config.width + config.value_width;
-  return static_cast<std::size_t>((whole_blocks(config.keys) + config.keys) * widths + kQueries * (2 * kKeys + config.width));
+  return static_cast<std::size_t>(2 * config.keys * widths + kQueries * (2 * kKeys + config.width));
 }
 
 bool tiles_take(const attention::Config& config, const attention::Inputs<float>& inputs) {
@@ -102,8 +98,8 @@ void forward_tiles(const attention::Config& config, const attention::Inputs<floa
                    std::int64_t batch, std::int64_t head, float* workspace) {
   const std::int64_t kv = head / (config.q_heads / config.kv_heads);
   const std::int64_t width = config.value_width;
-  float* const keys_t = workspace;
-  float* const s = keys_t + whole_blocks(config.keys) * config.width;
+  float* const keys_t = workspace;  // [width][keys]
+  float* const s = keys_t + config.keys * config.width;
   float* const o = s + kQueries * kKeys;
   const auto scale = static_cast<float>(config.scale);
   transpose(&in.k.at(batch, kv, 0, 0), in.k.stride[2], config.keys, config.width, keys_t);
@@ -116,7 +112,7 @@ void forward_tiles(const attention::Config& config, const attention::Inputs<floa
       const std::int64_t keys = config.keys - key < kKeys ? config.keys - key : kKeys;
       const Seen seen = seen_by_queries(config, first, rows, key, keys);
       if (!seen.any) continue;
-      multiply_chains({&in.q.at(batch, head, first, 0), in.q.stride[2], 1}, {keys_t + key * config.width, kKeys}, config.width, s, kKeys, rows, keys);
+      multiply_chains({&in.q.at(batch, head, first, 0), in.q.stride[2], 1}, {keys_t + key, config.keys}, config.width, s, kKeys, rows, keys);
       for (std::int64_t r = 0; r < rows; ++r) {
         if (seen.begin[r] >= seen.end[r]) continue;
         const float rescale = softmax_block(s + r * kKeys, keys, seen.begin[r], seen.end[r], scale, running[r]);
@@ -155,10 +151,10 @@ void backward_tiles(const attention::Config& config, const attention::Inputs<flo
   const std::int64_t group = config.q_heads / config.kv_heads;
   const std::int64_t width = config.width;
   const std::int64_t value_width = config.value_width;
-  float* const keys_t = workspace;
-  float* const values_t = keys_t + whole_blocks(config.keys) * width;
-  float* const dk = values_t + whole_blocks(config.keys) * value_width;  // [keys][width]
-  float* const dv = dk + config.keys * width;                            // [keys][value_width]
+  float* const keys_t = workspace;                           // [width][keys]
+  float* const values_t = keys_t + config.keys * width;      // [value_width][keys]
+  float* const dk = values_t + config.keys * value_width;    // [keys][width]
+  float* const dv = dk + config.keys * width;                // [keys][value_width]
   float* const p = dv + config.keys * value_width;
   float* const ds = p + kQueries * kKeys;
   float* const dq = ds + kQueries * kKeys;
@@ -182,8 +178,8 @@ void backward_tiles(const attention::Config& config, const attention::Inputs<flo
         const std::int64_t keys = config.keys - key < kKeys ? config.keys - key : kKeys;
         const Seen seen = seen_by_queries(config, first, rows, key, keys);
         if (!seen.any) continue;
-        multiply_chains({q, in.q.stride[2], 1}, {keys_t + key * width, kKeys}, width, p, kKeys, rows, keys);
-        multiply_chains({go, dout.stride[2], 1}, {values_t + key * value_width, kKeys}, value_width, ds, kKeys, rows, keys);
+        multiply_chains({q, in.q.stride[2], 1}, {keys_t + key, config.keys}, width, p, kKeys, rows, keys);
+        multiply_chains({go, dout.stride[2], 1}, {values_t + key, config.keys}, value_width, ds, kKeys, rows, keys);
         const float* const row_lse = lse + (batch * config.q_heads + head) * config.queries + first;
         for (std::int64_t r = 0; r < rows; ++r) {
           probabilities_backward(p + r * kKeys, ds + r * kKeys, keys, seen.begin[r], seen.end[r], scale, row_lse[r], delta[r]);

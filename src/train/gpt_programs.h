@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// The programs of a GPT run: step and accumulate, eval, prefill and decode, for one engine.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "compiler/compile.h"
+#include "executor/engine.h"
+#include "nn/gpt_config.h"
+#include "nn/tracer.h"
+#include "train/checkpoint.h"
+
+namespace reprise {
+
+struct GptProgramOptions {
+  GptConfig config;
+  DType dtype = DType::float32;
+  std::int64_t block_size = 0;         // tokens of a training sequence
+  std::int64_t micro_batch_size = 1;
+  std::int64_t micro_steps = 1;
+  std::string trainable = "*";
+  AdamWOptions adamw;
+  bool train = true;                   // step, and accumulate with several micro-steps
+  bool evaluate = false;               // eval, in batches of micro_batch_size
+  bool generate = false;               // prefill and decode
+  std::int64_t prefill_length = 0;     // longest prompt
+  std::int64_t cache_length = 0;       // tokens a generation can look back on
+};
+
+struct GptPrograms {
+  std::optional<CompiledTraining> training;
+  std::optional<CompiledTrace> eval;
+  std::optional<CompiledTrace> prefill;
+  std::optional<CompiledTrace> decode;
+  std::vector<NamedParameter> parameters;  // all of the model's
+  std::vector<InitialState> tables;        // states that start with bytes
+  DType dtype = DType::float32;
+
+  /// All programs, for the engine.
+  std::vector<CompiledTrace> list() const;
+};
+
+/// Traces and compiles. UserError for sizes that do not fit the model.
+GptPrograms compile_gpt(const GptProgramOptions& options, const CompileOptions& compile);
+
+/// Writes the rotary tables into the engine.
+void load_tables(const GptPrograms& programs, Engine& engine);
+/// Fresh weights from `seed`, and zero moments. Masters are the weights.
+void initialize_weights(const GptPrograms& programs, std::uint64_t seed, Engine& engine);
+/// Makes the masters (float32) equal to the parameters: after weights were loaded from a model folder.
+void reset_masters(const GptPrograms& programs, Engine& engine);
+
+/// The engine's memory of the model's parameters, in the model's order.
+std::vector<TensorSlot> parameter_slots(const GptPrograms& programs, Engine& engine);
+/// Of the optimizer's states: moments and masters of the trained parameters.
+std::vector<TensorSlot> optimizer_slots(const GptPrograms& programs, Engine& engine);
+
+}  // namespace reprise

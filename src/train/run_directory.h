@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// A run's folder: config.toml (resolved options), plan.txt, metrics.jsonl and .csv, log.txt, data/, step-N/, latest, model/.
+// Held by one process at a time.
+#pragma once
+
+#include <filesystem>
+#include <string_view>
+
+#include "io/run_lock.h"
+
+namespace reprise {
+
+class RunDirectory {
+ public:
+  /// Makes a new run. UserError when `path` holds something: naming --resume and --overwrite when it is a run, refusing to
+  /// replace what is no run even with `overwrite`.
+  static RunDirectory create(const std::filesystem::path& path, std::string_view config, bool overwrite);
+  /// Opens a run to continue it. UserError when it is none, or when another process works in it.
+  static RunDirectory open(const std::filesystem::path& path);
+
+  const std::filesystem::path& path() const { return path_; }
+  std::filesystem::path data() const { return path_ / "data"; }
+  std::filesystem::path model() const { return path_ / "model"; }
+
+ private:
+  RunDirectory(std::filesystem::path path, RunLock lock) : path_(std::move(path)), lock_(std::move(lock)) {}
+
+  std::filesystem::path path_;
+  RunLock lock_;
+};
+
+/// Whether `path` is a run's folder.
+bool is_run(const std::filesystem::path& path);
+
+}  // namespace reprise

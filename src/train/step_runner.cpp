@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/step_runner.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "passes/rng.h"
+#include "train/trainer.h"
+
+namespace reprise {
+namespace {
+
+std::optional<std::size_t> find_input(const Program& program, std::string_view name) {
+  const Trace& trace = program.trace();
+  for (std::size_t i = 0; i < trace.inputs.size(); ++i) {
+    if (trace[trace.inputs[i].value].name == name) return i;
+  }
+  return std::nullopt;
+}
+
+/// Writes a floating scalar in the input's own dtype.
+void set_floating(Program& program, std::size_t input, double value) {
+  const Trace& trace = program.trace();
+  if (trace.type(trace.inputs[input].value).dtype == DType::float64) return program.set_scalar(input, value);
+  program.set_scalar(input, static_cast<float>(value));
+}
+
+double floating_output(const Program& program, std::size_t output) {
+  const Trace& trace = program.trace();
+  if (trace.type(trace.outputs[output]).dtype == DType::float64) return program.output_as<double>(output)[0];
+  return static_cast<double>(program.output_as<float>(output)[0]);
+}
+
+}  // namespace
+
+StepRunner::Inputs StepRunner::inputs_of(const Program& program) {
+  Inputs inputs;
+  inputs.tokens = program.input_index("tokens");
+  inputs.targets = program.input_index("targets");
+  inputs.inv_kept = program.input_index("inv_kept");
+  inputs.lr = find_input(program, "lr");
+  inputs.step = find_input(program, "step");
+  inputs.rounding_seed = find_input(program, "rounding_seed");
+  inputs.rng_seed = find_input(program, kSeedInput);
+  inputs.rng_offset = find_input(program, kOffsetInput);
+  return inputs;
+}
+
+StepRunner::StepRunner(const GptPrograms& programs, Engine& engine, const TrainerOptions& options, const TokenView& tokens)
+    : step_(engine.program("step")),
+      accumulate_(engine.has_program("accumulate") ? &engine.program("accumulate") : nullptr),
+      step_inputs_(inputs_of(step_)),
+      sampler_(tokens.size(), {options.block_size, options.micro_batch_size, options.micro_steps, options.seed}),
+      tokens_(tokens),
+      schedule_(options.schedule),
+      seed_(options.seed),
+      micro_steps_(options.micro_steps),
+      words_(programs.training->random_words),
+      inv_kept_(1.0 / static_cast<double>(options.micro_batch_size * options.micro_steps * options.block_size)),
+      norm_output_(programs.training->forward_outputs),
+      has_norm_(programs.training->has_grad_norm) {
+  if (accumulate_ != nullptr) accumulate_inputs_ = inputs_of(*accumulate_);
+}
+
+void StepRunner::feed(Program& program, const Inputs& inputs, std::int64_t step, std::int64_t micro_step) {
+  sampler_.fill(step, micro_step, tokens_, program.input_as<std::int64_t>(inputs.tokens), program.input_as<std::int64_t>(inputs.targets));
+  set_floating(program, inputs.inv_kept, inv_kept_);
+  const auto seed = static_cast<std::int64_t>(seed_);
+  if (inputs.rng_seed) program.set_scalar(*inputs.rng_seed, seed);
+  if (inputs.rng_offset) program.set_scalar(*inputs.rng_offset, (step * micro_steps_ + micro_step) * words_);
+  if (inputs.lr) set_floating(program, *inputs.lr, learning_rate(schedule_, step));
+  if (inputs.step) program.set_scalar(*inputs.step, step + 1);
+  if (inputs.rounding_seed) program.set_scalar(*inputs.rounding_seed, seed);
+}
+
+double StepRunner::accumulate(std::int64_t step) {
+  double loss = 0;
+  for (std::int64_t micro = 0; micro + 1 < micro_steps_; ++micro) {
+    feed(*accumulate_, accumulate_inputs_, step, micro);
+    accumulate_->run();
+    loss += floating_output(*accumulate_, 0);
+  }
+  return loss;
+}
+
+StepResult StepRunner::run(std::int64_t step) {
+  StepResult result;
+  result.learning_rate = learning_rate(schedule_, step);
+  result.loss = accumulate(step);
+  feed(step_, step_inputs_, step, micro_steps_ - 1);
+  step_.run();
+  result.loss += floating_output(step_, 0);
+  if (has_norm_) result.grad_norm = floating_output(step_, norm_output_);
+  return result;
+}
+
+std::optional<NonFinite> StepRunner::run_checked(std::int64_t step, bool loss) {
+  for (std::int64_t micro = 0; micro + 1 < micro_steps_; ++micro) {
+    feed(*accumulate_, accumulate_inputs_, step, micro);
+    if (auto origin = accumulate_->run_checked(0)) return origin;
+  }
+  feed(step_, step_inputs_, step, micro_steps_ - 1);
+  return step_.run_checked(loss ? 0 : norm_output_);
+}
+
+double evaluate_batches(Engine& engine, const ValidationBatches& batches, const TokenView& tokens, const TrainerOptions& options) {
+  Program& program = engine.program("eval");
+  const std::size_t inputs = program.input_index("tokens");
+  const std::size_t targets = program.input_index("targets");
+  const std::int64_t all = batches.batch_count();
+  const std::int64_t measured = options.eval_batches > 0 ? std::min(options.eval_batches, all) : all;
+  double loss = 0;
+  std::int64_t kept = 0;
+  for (std::int64_t i = 0; i < measured; ++i) {
+    const std::span<std::int64_t> wanted = program.input_as<std::int64_t>(targets);
+    batches.fill(i * all / measured, tokens, program.input_as<std::int64_t>(inputs), wanted);
+    kept += std::count_if(wanted.begin(), wanted.end(), [](std::int64_t target) { return target != kIgnoredTarget; });
+    program.run();
+    loss += floating_output(program, 0);
+  }
+  return loss / static_cast<double>(kept);
+}
+
+}  // namespace reprise
