@@ -140,7 +140,7 @@ struct AttentionTable {
   /// Elements (float) of workspace one thread needs, for tiles and for the general path.
   std::size_t (*forward_workspace)(const attention::Config& config);
   std::size_t (*backward_workspace)(const attention::Config& config);
-  /// Whether the tiles take this: float32, last dimensions dense, no mask, no bias, no dropout.
+  /// Whether the tiles take this: last dimensions dense, no mask, no bias.
   bool (*tiles_take)(const attention::Config& config, const attention::Inputs<float>& inputs);
   void (*forward_tiles)(const attention::Config& config, const attention::Inputs<float>& inputs, const attention::View<float>& out, float* lse,
                         std::int64_t batch, std::int64_t head, float* workspace);

@@ -107,16 +107,24 @@ TEST(AttentionTiles, WindowAndOffset) {
   expect_tiles_keep_the_contract({.queries = 40, .keys = 40, .width = 8, .value_width = 8, .scale = 0.25, .causal = true, .offset = -5});
 }
 
-TEST(AttentionTiles, TakePlainFloatAttentionAlone) {
+TEST(AttentionTiles, SoftCapAndDropout) {
+  expect_tiles_keep_the_contract({.batch = 2, .q_heads = 2, .kv_heads = 1, .queries = 70, .keys = 150, .width = 16, .value_width = 16, .scale = 0.5,
+                                  .softcap = 0.7});
+  expect_tiles_keep_the_contract({.batch = 2, .q_heads = 2, .kv_heads = 1, .queries = 150, .keys = 150, .width = 16, .value_width = 16, .scale = 0.5,
+                                  .causal = true, .softcap = 0.7, .dropout = 0.3, .seed = 5, .draw_offset = 8});
+}
+
+TEST(AttentionTiles, LeaveMasksAndBiasToTheGeneralPath) {
   const AttentionTable& table = kernels_for(levels_here().back()).attention;
   const std::vector<float> data(64);
   attention::Inputs<float> in;
   in.q = in.k = in.v = View<const float>{data.data(), {64, 64, 8, 1}};
-  Config c{.queries = 8, .keys = 8, .width = 8, .value_width = 8};
+  const Config c{.queries = 8, .keys = 8, .width = 8, .value_width = 8};
   EXPECT_TRUE(table.tiles_take(c, in));
-  c.softcap = 1.0;
+  const std::uint8_t mask = 1;
+  in.mask = {&mask, {0, 0, 0, 0}};
   EXPECT_FALSE(table.tiles_take(c, in));
-  c.softcap = 0.0;
+  in.mask = {};
   in.bias = in.q;
   EXPECT_FALSE(table.tiles_take(c, in));
 }

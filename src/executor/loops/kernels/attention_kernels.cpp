@@ -3,6 +3,7 @@
 // probabilities backward from the saved log-sum-exp: Dao et al., 2022). K (and V backward) is transposed once per head, so that scores are
 // vectors over keys.
 #include "executor/loops/kernels/chain_tile.h"
+#include "executor/loops/kernels/draw_words.h"
 #include "executor/loops/kernels/fill_tables.h"
 
 namespace reprise::loops::REPRISE_ISA_LEVEL {
@@ -69,26 +70,56 @@ std::size_t backward_workspace(const attention::Config& config) {
 
 bool tiles_take(const attention::Config& config, const attention::Inputs<float>& inputs) {
   const auto dense_rows = [](const attention::View<const float>& view, std::int64_t width) { return width == 1 || view.stride[3] == 1; };
-  return inputs.mask.data == nullptr && inputs.bias.data == nullptr && config.dropout <= 0.0 && config.softcap <= 0.0 &&
-         dense_rows(inputs.q, config.width) && dense_rows(inputs.k, config.width) && dense_rows(inputs.v, config.value_width);
+  return inputs.mask.data == nullptr && inputs.bias.data == nullptr && dense_rows(inputs.q, config.width) &&
+         dense_rows(inputs.k, config.width) && dense_rows(inputs.v, config.value_width);
 }
 
-/// One row of a score tile: scaled, masked, and turned into probabilities of the running maximum.
+/// Dropout's factors of keys [begin, end) of a row: 1 / (1 - rate) or 0. `first` is the word of key 0 of the block.
+REPRISE_INLINE void draw_keep(const attention::Config& config, std::uint64_t first, std::int64_t begin, std::int64_t end, float* keep) {
+  const auto rate = static_cast<float>(config.dropout);
+  const float kept = 1.0f / (1.0f - rate);
+  for_each_draw(config.seed, first, static_cast<std::size_t>(begin), static_cast<std::size_t>(end),
+                [=](std::size_t j, std::uint32_t word) { keep[j] = bernoulli(word, rate) ? 0.0f : kept; });
+}
+
+/// Word of key `key` for a query.
+REPRISE_INLINE std::uint64_t draw_of(const attention::Config& config, std::int64_t batch, std::int64_t head, std::int64_t query, std::int64_t key) {
+  const std::int64_t element = ((batch * config.q_heads + head) * config.queries + query) * config.keys + key;
+  return config.draw_offset + static_cast<std::uint64_t>(element);
+}
+
+/// s = cap * tanh(s / cap), the tanh kept in t.
+REPRISE_INLINE void cap_scores(float* s, float* t, std::int64_t begin, std::int64_t end, float cap) {
+#pragma GCC ivdep
+  for (std::int64_t j = begin; j < end; ++j) {
+    t[j] = math::tanh(s[j] / cap);
+    s[j] = cap * t[j];
+  }
+}
+
+/// The running maximum and sum of a query.
 struct RunningRow {
   float m, l;
 };
 
-REPRISE_INLINE float softmax_block(float* s, std::int64_t keys, std::int64_t begin, std::int64_t end, float scale, RunningRow& row) {
+/// Turns a row of products into probabilities of the new running maximum; keys outside [begin, end) become 0. Returns what O is rescaled by.
+REPRISE_INLINE float softmax_block(const attention::Config& config, float* s, std::int64_t keys, std::int64_t begin, std::int64_t end,
+                                   RunningRow& row) {
+  const auto scale = static_cast<float>(config.scale);
   for (std::int64_t j = 0; j < begin; ++j) s[j] = -math::kInfinity;
   for (std::int64_t j = begin; j < end; ++j) s[j] = s[j] * scale;
   for (std::int64_t j = end; j < keys; ++j) s[j] = -math::kInfinity;
+  if (config.softcap > 0.0) {
+    float t[kKeys];
+    cap_scores(s, t, begin, end, static_cast<float>(config.softcap));
+  }
   const auto size = static_cast<std::size_t>(keys);
   const auto load = [s](std::size_t j) { return s[j]; };
   const float larger = math::maximum(row.m, reduction::reduce_block<reduction::Max<float>, float>(0, size, load));
   const float rescale = row.m == larger ? 1.0f : math::exp(row.m - larger);
   const float shift = larger == -math::kInfinity ? 0.0f : larger;
 #pragma GCC ivdep
-  for (std::int64_t j = 0; j < keys; ++j) s[j] = math::exp(s[j] - shift);  // masked: exactly 0
+  for (std::int64_t j = 0; j < keys; ++j) s[j] = math::exp(s[j] - shift);  // not seen: exactly 0
   row.l = row.l * rescale + reduction::reduce_block<reduction::Add<float>, float>(0, size, load);
   row.m = larger;
   return rescale;
@@ -101,7 +132,6 @@ void forward_tiles(const attention::Config& config, const attention::Inputs<floa
   float* const keys_t = workspace;  // [width][keys]
   float* const s = keys_t + config.keys * config.width;
   float* const o = s + kQueries * kKeys;
-  const auto scale = static_cast<float>(config.scale);
   transpose(&in.k.at(batch, kv, 0, 0), in.k.stride[2], config.keys, config.width, keys_t);
   for (std::int64_t first = 0; first < config.queries; first += kQueries) {
     const std::int64_t rows = config.queries - first < kQueries ? config.queries - first : kQueries;
@@ -115,7 +145,13 @@ void forward_tiles(const attention::Config& config, const attention::Inputs<floa
       multiply_chains({&in.q.at(batch, head, first, 0), in.q.stride[2], 1}, {keys_t + key, config.keys}, config.width, s, kKeys, rows, keys);
       for (std::int64_t r = 0; r < rows; ++r) {
         if (seen.begin[r] >= seen.end[r]) continue;
-        const float rescale = softmax_block(s + r * kKeys, keys, seen.begin[r], seen.end[r], scale, running[r]);
+        float* const row = s + r * kKeys;
+        const float rescale = softmax_block(config, row, keys, seen.begin[r], seen.end[r], running[r]);
+        if (config.dropout > 0.0) {
+          float keep[kKeys];
+          draw_keep(config, draw_of(config, batch, head, first + r, key), seen.begin[r], seen.end[r], keep);
+          for (std::int64_t j = seen.begin[r]; j < seen.end[r]; ++j) row[j] = row[j] * keep[j];
+        }
         if (rescale == 1.0f) continue;
         for (std::int64_t d = 0; d < width; ++d) o[r * width + d] = o[r * width + d] * rescale;
       }
@@ -130,19 +166,40 @@ void forward_tiles(const attention::Config& config, const attention::Inputs<floa
   }
 }
 
-/// Turns a row of scores and of dP into P and dS * scale; entries not seen become 0.
-REPRISE_INLINE void probabilities_backward(float* p, float* ds, std::int64_t keys, std::int64_t begin, std::int64_t end, float scale, float lse,
-                                           float delta) {
+/// Turns a row of products q k and one of dout v into what multiplies dout (P, after dropout) and q and k (dS, scaled), over keys [begin, end);
+/// the others become 0.
+REPRISE_INLINE void probabilities_backward(const attention::Config& config, float* p, float* ds, std::int64_t keys, std::int64_t begin,
+                                           std::int64_t end, float lse, float delta, std::uint64_t draw) {
+  const auto scale = static_cast<float>(config.scale);
   const bool dead = lse == -math::kInfinity;
   const std::int64_t from = dead ? keys : begin;
   const std::int64_t to = dead ? keys : end;
   for (std::int64_t j = 0; j < from; ++j) p[j] = ds[j] = 0.0f;
+  for (std::int64_t j = to; j < keys; ++j) p[j] = ds[j] = 0.0f;
+  if (config.softcap <= 0.0 && config.dropout <= 0.0) {
+#pragma GCC ivdep
+    for (std::int64_t j = from; j < to; ++j) {
+      p[j] = math::exp(p[j] * scale - lse);
+      ds[j] = p[j] * (ds[j] - delta) * scale;
+    }
+    return;
+  }
+  float t[kKeys];
+  float keep[kKeys];
+  for (std::int64_t j = from; j < to; ++j) {
+    p[j] = p[j] * scale;
+    t[j] = 0.0f;
+    keep[j] = 1.0f;
+  }
+  if (config.softcap > 0.0) cap_scores(p, t, from, to, static_cast<float>(config.softcap));
+  if (config.dropout > 0.0) draw_keep(config, draw, from, to, keep);
 #pragma GCC ivdep
   for (std::int64_t j = from; j < to; ++j) {
-    p[j] = math::exp(p[j] * scale - lse);
-    ds[j] = p[j] * (ds[j] - delta) * scale;
+    const float probability = math::exp(p[j] - lse);
+    const float slope = probability * (ds[j] * keep[j] - delta) * (1.0f - t[j] * t[j]);
+    p[j] = probability * keep[j];
+    ds[j] = slope * scale;
   }
-  for (std::int64_t j = to; j < keys; ++j) p[j] = ds[j] = 0.0f;
 }
 
 void backward_tiles(const attention::Config& config, const attention::Inputs<float>& in, const attention::View<const float>& out,
@@ -158,7 +215,6 @@ void backward_tiles(const attention::Config& config, const attention::Inputs<flo
   float* const p = dv + config.keys * value_width;
   float* const ds = p + kQueries * kKeys;
   float* const dq = ds + kQueries * kKeys;
-  const auto scale = static_cast<float>(config.scale);
   transpose(&in.k.at(batch, kv, 0, 0), in.k.stride[2], config.keys, width, keys_t);
   transpose(&in.v.at(batch, kv, 0, 0), in.v.stride[2], config.keys, value_width, values_t);
   for (std::int64_t e = 0; e < config.keys * (width + value_width); ++e) dk[e] = 0.0f;
@@ -182,7 +238,8 @@ void backward_tiles(const attention::Config& config, const attention::Inputs<flo
         multiply_chains({go, dout.stride[2], 1}, {values_t + key, config.keys}, value_width, ds, kKeys, rows, keys);
         const float* const row_lse = lse + (batch * config.q_heads + head) * config.queries + first;
         for (std::int64_t r = 0; r < rows; ++r) {
-          probabilities_backward(p + r * kKeys, ds + r * kKeys, keys, seen.begin[r], seen.end[r], scale, row_lse[r], delta[r]);
+          probabilities_backward(config, p + r * kKeys, ds + r * kKeys, keys, seen.begin[r], seen.end[r], row_lse[r], delta[r],
+                                 draw_of(config, batch, head, first + r, key));
         }
         const SeenBy by = seen_of_keys(config, first, rows, key, keys);
         continue_chains({p, 1, kKeys}, {go, dout.stride[2]}, by.begin, by.end, dv + key * value_width, value_width, keys, value_width);
