@@ -170,7 +170,8 @@ std::vector<ValueId> layer_norm_backward(Builder& b, ValueId x, ValueId mean, Va
 /// inputs (x, rstd, gy, weight?) -> outputs (gx, gweight?)
 std::vector<ValueId> rms_norm_backward(Builder& b, ValueId x, ValueId rstd, ValueId gy, ValueId weight, const NormAttrs& attrs);
 /// x [..., T, D]; cos and sin [T, n] or any shape broadcasting to x's but for the last extent n <= D: the first n elements turn, the rest pass.
-/// With layout half and gathered n is full width and may be odd: halves (n+1)/2... as in the reference data.
+/// Tables hold the angles twice, [theta, theta]: layout half reads column i for element i (n may be odd: halves of n / 2 and n - n / 2),
+/// the others column j < n / 2 for pair j (n even).
 ValueId rope(Builder& b, ValueId x, ValueId cos, ValueId sin, RopeLayout layout = RopeLayout::half);
 ValueId rope_backward(Builder& b, ValueId gy, ValueId cos, ValueId sin, RopeLayout layout);
 struct CrossEntropyResult {
