@@ -178,6 +178,25 @@ TEST_P(OpSamples, HaveTheGradientOfFiniteDifferences) {
   }
 }
 
+/// Loading bfloat16 is exact and storing rounds once: the result is the float32 result, rounded.
+TEST_P(OpSamples, PointwiseInBfloat16IsFloat32Rounded) {
+  if (!has_trait(row().traits, Trait::pointwise) || !row().evaluate || row().opcode == op::adamw || row().opcode == op::cast) return;
+  for (const OpSample& sample : row().samples()) {
+    OpSample narrow = sample;
+    for (SampleInput& input : narrow.inputs) {
+      if (is_floating(input.type.dtype)) input.type.dtype = DType::bfloat16;
+    }
+    const Program p = program(row(), narrow, false, false);
+    Program wide = program(row(), sample, false, false);
+    for (std::size_t i = 0; i < wide.inputs.size(); ++i) {
+      wide.inputs[i] = HostTensor::from_numbers(wide.inputs[i].type(), p.inputs[i].numbers());
+    }
+    const HostTensor actual = interpret(p.trace, p.inputs).at(0);
+    const HostTensor expected = interpret(wide.trace, wide.inputs).at(0);
+    EXPECT_EQ(actual, HostTensor::from_numbers(actual.type(), expected.numbers())) << label(row(), sample);
+  }
+}
+
 std::string parameter_name(const testing::TestParamInfo<std::size_t>& info) { return std::string(opcode_name(opcode_at(info.param))); }
 
 INSTANTIATE_TEST_SUITE_P(Every, OpSamples, testing::Range<std::size_t>(0, kBuiltinOpcodeCount), parameter_name);
