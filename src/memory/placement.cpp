@@ -175,6 +175,7 @@ Placement place_buffers(std::span<const Buffer> buffers, std::int64_t alignment)
   REPRISE_CHECK(alignment > 0, "alignment of a placement");
   for (const Buffer& buffer : buffers) REPRISE_CHECK(buffer.first <= buffer.last && buffer.bytes >= 0, "lifetime of a buffer");
   const std::int64_t bound = peak_live_bytes(buffers);
+  const std::int64_t enough = bound + bound / 256;  // what is left would be worth less than the search
   Packer packer(buffers, alignment);
   std::vector<Candidate> candidates;
   Placement best;
@@ -183,7 +184,7 @@ Placement place_buffers(std::span<const Buffer> buffers, std::int64_t alignment)
     for (const Fit fit : {Fit::lowest, Fit::tightest}) {
       candidates.push_back({order, fit, packer.pack(order, fit)});
       if (candidates.back().placement.peak < best.peak) best = candidates.back().placement;
-      if (best.peak <= bound) return best;
+      if (best.peak <= enough) return best;
     }
   }
   // Packing is quadratic: the work is bounded, not the time, so that every machine makes the same plan.
@@ -191,9 +192,9 @@ Placement place_buffers(std::span<const Buffer> buffers, std::int64_t alignment)
   const auto count = static_cast<std::int64_t>(buffers.size());
   const std::int64_t rounds = std::min<std::int64_t>(1'000, kWork / (count * count * static_cast<std::int64_t>(candidates.size())));
   for (Candidate& candidate : candidates) {
-    Placement walked = walk(buffers, packer, std::move(candidate), bound, rounds);
+    Placement walked = walk(buffers, packer, std::move(candidate), enough, rounds);
     if (walked.peak < best.peak) best = std::move(walked);
-    if (best.peak <= bound) break;
+    if (best.peak <= enough) break;
   }
   return best;
 }

@@ -29,7 +29,7 @@ struct Placement {
 std::int64_t peak_live_bytes(std::span<const Buffer> buffers);
 
 /// Returns offsets, multiples of `alignment`, such that buffers alive together are disjoint. Tries a portfolio of orders,
-/// then moves forward the buffers that make the peak; stops at the lower bound.
+/// then moves forward the buffers that make the peak; stops within 0.4% of the lower bound.
 Placement place_buffers(std::span<const Buffer> buffers, std::int64_t alignment = kArenaAlignment);
 
 }  // namespace reprise
