@@ -15,6 +15,7 @@ Registry::Registry() {
   register_products(*this);
   register_attention(*this);
   register_indexing(*this);
+  register_gathering(*this);
   register_draws(*this);
   register_step(*this);
 }

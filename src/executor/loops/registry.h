@@ -35,6 +35,7 @@ void register_rows(Registry& registry);
 void register_products(Registry& registry);
 void register_attention(Registry& registry);
 void register_indexing(Registry& registry);
+void register_gathering(Registry& registry);
 void register_draws(Registry& registry);
 void register_step(Registry& registry);
 

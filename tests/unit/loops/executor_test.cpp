@@ -206,7 +206,7 @@ TEST(LoopsExecutor, EverySampleOfEveryClaimedOpEqualsItsEvaluation) {
   for (const char* name : {"full", "cast", "copy", "add", "gelu", "gelu_backward", "where", "masked_fill", "sum", "mean", "sum_squares", "softmax",
                            "cat", "pad", "embedding", "embedding_backward", "matmul", "matmul_accumulate", "linear", "layer_norm",
                            "layer_norm_backward", "rms_norm", "rms_norm_backward", "rope", "rope_backward", "cross_entropy",
-                           "cross_entropy_backward", "attention", "attention_backward", "philox_dropout", "clip_coefficient", "adamw"}) {
+                           "cross_entropy_backward", "attention", "attention_backward", "gather", "scatter", "scatter_add", "index_select", "index_add", "philox_dropout", "clip_coefficient", "adamw"}) {
     EXPECT_GT(claimed[name], 0) << name;
   }
 }
@@ -248,6 +248,9 @@ TEST(LoopsExecutor, LargerShapesEqualTheirEvaluation) {
       {op::matmul_accumulate, {"blocks", {real({40, 50}), real({600, 40}), real({600, 50})}, MatmulAttrs{true, false}, {}}},
       {op::rope, {"heads", {real({2, 3, 40, 16}), real({40, 8}), real({40, 8})}, RopeAttrs{}, {}}},
       {op::embedding_backward, {"rows", {real({300, 40}), index({300}, 19)}, EmbeddingAttrs{20, 3}, {}}},
+      {op::index_select, {"rows", {real({4, 30, 20}), index({9}, 29)}, DimAttrs{1}, {}}},
+      {op::gather, {"middle", {real({4, 30, 20}), index({3, 50, 11}, 29)}, DimAttrs{1}, {}}},
+      {op::scatter, {"middle", {real({4, 30, 20}), index({3, 50, 11}, 29), real({3, 50, 11})}, DimAttrs{1}, {}}},
       {op::attention, {"tiles", {real({1, 4, 150, 16}), real({1, 2, 150, 16}), real({1, 2, 150, 16})}, AttentionAttrs{.causal = true}, {}}},
   };
   for (const auto& [opcode, sample] : samples) {
@@ -281,6 +284,17 @@ TEST(LoopsExecutor, BadIndicesAreErrors) {
   EXPECT_USER_ERROR(run(op::embedding, {"", {real({5, 3}), index({2}, 4)}, EmbeddingAttrs{5, {}}, {}}, 1, 5), "embedding: index out of range for extent 5: 5");
   EXPECT_USER_ERROR(run(op::embedding_backward, {"", {real({2, 3}), index({2}, 4)}, EmbeddingAttrs{5, {}}, {}}, 1, -1),
                     "embedding_backward: index out of range for extent 5: -1");
+  EXPECT_USER_ERROR(run(op::adamw, op_row(op::adamw).samples().front(), 5, 0), "adamw: steps count from 1: 0");
+  EXPECT_USER_ERROR(run(op::index_select, {"", {real({5, 3}), index({2}, 4)}, DimAttrs{0}, {}}, 1, 7), "index_select: index out of range for extent 5: 7");
+  EXPECT_USER_ERROR(run(op::scatter_add, {"", {real({5, 3}), index({2, 3}, 4), real({2, 3})}, DimAttrs{0}, {}}, 1, 9),
+                    "scatter_add: index out of range for extent 5: 9");
+  EXPECT_USER_ERROR(run(op::index_add, {"", {real({5, 3}), index({2}, 4), real({2, 3})}, IndexAddAttrs{0, 1}, {}}, 1, 9),
+                    "index_add: index out of range for extent 5: 9");
+  EXPECT_USER_ERROR(run(op::gather, {"", {real({5, 3}), index({2, 3}, 4)}, DimAttrs{0}, {}}, 1, 7), "gather: index out of range for extent 5: 7");
+  EXPECT_USER_ERROR(run(op::scatter, {"", {real({5, 3}), index({2, 3}, 4), real({2, 3})}, DimAttrs{0}, {}}, 1, -2),
+                    "scatter: index out of range for extent 5: -2");
+  EXPECT_USER_ERROR(run(op::cross_entropy_backward, {"", {real({2, 4}), index({2}, 3), real({2}), real({2})}, CrossEntropyAttrs{}, {}}, 1, 4),
+                    "cross_entropy_backward: target out of range for 4 classes: 4");
   EXPECT_USER_ERROR(run(op::cross_entropy, {"", {real({2, 4}), index({2}, 3)}, CrossEntropyAttrs{}, {}}, 1, 4),
                     "cross_entropy: target out of range for 4 classes: 4");
 }
