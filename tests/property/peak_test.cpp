@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// Predicted peak = measured peak by address, and no allocation while a program runs, for whole training runs of ten
+// configurations: families, dtypes, dropout, accumulation, frozen parameters, evaluation and generation beside.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "executor/loops/executor.h"
+#include "executor/onednn/executor.h"
+#include "train/gpt_programs.h"
+#include "unit/engine/allocation_count.h"
+
+namespace reprise {
+namespace {
+
+struct PeakCase {
+  std::string name;
+  std::string model;
+  DType dtype = DType::float32;
+  std::int64_t batch = 2;
+  std::int64_t micro_steps = 1;
+  double max_norm = 1;
+  double dropout = 0;
+  bool master = false;
+  bool onednn = true;
+  bool beside = false;  // eval, prefill and decode too
+  std::string trainable = "*";
+};
+
+std::vector<PeakCase> cases() {
+  return {
+      {.name = "gpt", .model = "toy-gpt"},
+      {.name = "neox_without_clipping", .model = "toy-neox", .max_norm = 0},
+      {.name = "llama", .model = "toy-llama", .batch = 3},
+      {.name = "dropout", .model = "toy-gpt", .dropout = 0.1},
+      {.name = "accumulation", .model = "toy-llama", .micro_steps = 3},
+      {.name = "loops_alone", .model = "toy-neox", .onednn = false},
+      {.name = "float64", .model = "toy-llama", .dtype = DType::float64, .onednn = false},
+      {.name = "bfloat16", .model = "toy-neox", .dtype = DType::bfloat16},
+      {.name = "bfloat16_with_masters", .model = "toy-llama", .dtype = DType::bfloat16, .micro_steps = 2, .master = true},
+      {.name = "frozen_with_everything_beside", .model = "toy-gpt", .beside = true, .trainable = "*.attn.*"},
+  };
+}
+
+class Peak : public ::testing::TestWithParam<PeakCase> {};
+
+GptProgramOptions options_of(const PeakCase& test) {
+  GptProgramOptions options;
+  options.config = named_config(test.model);
+  options.config.set_dropout(test.dropout);
+  options.dtype = test.dtype;
+  options.block_size = std::min<std::int64_t>(options.config.block_size, 48);
+  options.micro_batch_size = test.batch;
+  options.micro_steps = test.micro_steps;
+  options.trainable = test.trainable;
+  options.adamw.max_norm = test.max_norm;
+  options.adamw.master_weights = test.master;
+  options.adamw.rounding = Rounding::stochastic;
+  options.evaluate = options.generate = test.beside;
+  options.prefill_length = 16;
+  options.cache_length = options.block_size;
+  return options;
+}
+
+/// Gives every input of a program that is fresh each run a value in range.
+void set_inputs(Program& program) {
+  const Trace& trace = program.trace();
+  for (std::size_t i = 0; i < trace.inputs.size(); ++i) {
+    if (trace.inputs[i].role == Role::param || trace.inputs[i].role == Role::state) continue;
+    const TensorType& type = trace.type(trace.inputs[i].value);
+    const std::span<std::byte> bytes = program.input(i);
+    std::fill(bytes.begin(), bytes.end(), std::byte{});
+    if (type.dtype == DType::float32) program.set_scalar(i, 0.01F);
+    if (type.dtype == DType::float64) program.set_scalar(i, 0.01);
+    if (type.dtype == DType::int64) program.input_as<std::int64_t>(i)[0] = 4;
+  }
+}
+
+TEST_P(Peak, PredictedIsMeasuredAndNothingIsAllocated) {
+  const PeakCase& test = GetParam();
+  CompileOptions compile;
+  compile.target = detect_target();
+  compile.threads = 2;
+  if (test.onednn) compile.executors.push_back(&onednn_executor());
+  compile.executors.push_back(&loops_executor());
+  const GptPrograms programs = compile_gpt(options_of(test), compile);
+
+  std::int64_t measured = 0;
+  std::int64_t arena = 0;
+  // A byte that happens to equal one pattern differs from the other.
+  for (const std::byte pattern : {std::byte{0xA5}, std::byte{0x5A}}) {
+    EngineOptions engine_options;
+    engine_options.threads = compile.threads;
+    engine_options.target = compile.target;
+    engine_options.executors = compile.executors;
+    Engine engine(programs.list(), engine_options);
+    arena = engine.layout().arena_bytes;
+    EXPECT_EQ(engine.predicted_peak_bytes(), arena + engine.layout().library_bytes);
+    EXPECT_EQ(engine.addressed_bytes(), arena);
+    engine.arena().fill(pattern);
+    initialize_weights(programs, 1, engine);
+    load_tables(programs, engine);
+    for (const CompiledTrace& compiled : programs.list()) {
+      Program& program = engine.program(compiled.name);
+      EXPECT_EQ(program.reference_nodes(), 0U) << compiled.name;
+      set_inputs(program);
+      program.run();  // libraries set themselves up in the first run
+      set_inputs(program);
+      const long before = test::allocation_count();
+      program.run();
+      EXPECT_EQ(test::allocation_count(), before) << compiled.name;
+    }
+    measured = std::max(measured, engine.arena().high_water(pattern));
+  }
+  EXPECT_EQ(measured, arena);
+}
+
+INSTANTIATE_TEST_SUITE_P(TenConfigurations, Peak, ::testing::ValuesIn(cases()),
+                         [](const ::testing::TestParamInfo<PeakCase>& tested) { return tested.param.name; });
+
+}  // namespace
+}  // namespace reprise
