@@ -11,11 +11,13 @@ namespace {
 
 inline constexpr std::int64_t kQueries = 64;  // of a tile; changes no bits
 inline constexpr std::int64_t kKeys = static_cast<std::int64_t>(reduction::kKeyBlock);
+inline constexpr std::int64_t kStride = kKeys + 16;  // of rows of 128: nine cache lines, so that a column of them does not fall into one set
 
 /// Query rows [first, first + rows) of a tile, and what they see of key block [key, key + keys), relative to `key`.
 struct Seen {
   std::int64_t begin[kQueries], end[kQueries];
   bool any = false;
+  std::int64_t columns = 0;  // keys from the first on that scores are needed of
 };
 
 REPRISE_INLINE std::int64_t clip(std::int64_t x, std::int64_t high) { return x < 0 ? 0 : x > high ? high : x; }
@@ -26,8 +28,12 @@ Seen seen_by_queries(const attention::Config& config, std::int64_t first, std::i
     const attention::KeyRange range = attention::key_range(config, first + r);
     seen.begin[r] = clip(range.begin - key, keys);
     seen.end[r] = clip(range.end - key, keys);
-    seen.any = seen.any || seen.begin[r] < seen.end[r];
+    if (seen.begin[r] >= seen.end[r]) continue;
+    seen.any = true;
+    if (seen.end[r] > seen.columns) seen.columns = seen.end[r];
   }
+  constexpr std::int64_t kWhole = kChainVectors * Vector<float>::kLanes;  // the tile's columns: a part of one costs as much
+  seen.columns = clip((seen.columns + kWhole - 1) / kWhole * kWhole, keys);
   return seen;
 }
 
@@ -48,24 +54,29 @@ SeenBy seen_of_keys(const attention::Config& config, std::int64_t first, std::in
   return seen;
 }
 
-/// to[c][r] = from[r][c]: rows x columns, rows of `from` `stride` apart.
+/// The transpose of rows x columns, a key block after the other: element (r, c) goes to block r / 128, row c, place r mod 128.
 void transpose(const float* from, std::int64_t stride, std::int64_t rows, std::int64_t columns, float* to) {
-  constexpr std::int64_t kBlock = 16;
-  for (std::int64_t r0 = 0; r0 < rows; r0 += kBlock) {
-    const std::int64_t r1 = r0 + kBlock < rows ? r0 + kBlock : rows;
+  constexpr std::int64_t kStrip = 16;
+  for (std::int64_t r0 = 0; r0 < rows; r0 += kStrip) {
+    const std::int64_t r1 = r0 + kStrip < rows ? r0 + kStrip : rows;
+    float* const block = to + r0 / kKeys * kStride * columns + r0 % kKeys;
     for (std::int64_t c = 0; c < columns; ++c) {
-      for (std::int64_t r = r0; r < r1; ++r) to[c * rows + r] = from[r * stride + c];
+      for (std::int64_t r = r0; r < r1; ++r) block[c * kStride + (r - r0)] = from[r * stride + c];
     }
   }
 }
 
+/// Elements per column of a transpose of `keys` rows, and where the block of `key` begins.
+std::int64_t whole_blocks(std::int64_t keys) { return (keys + kKeys - 1) / kKeys * kStride; }
+std::int64_t block_of(std::int64_t key) { return key / kKeys * kStride; }
+
 std::size_t forward_workspace(const attention::Config& config) {
-  return static_cast<std::size_t>(config.keys * config.width + kQueries * (kKeys + config.value_width));
+  return static_cast<std::size_t>(whole_blocks(config.keys) * config.width + kQueries * (kStride + config.value_width));
 }
 
 std::size_t backward_workspace(const attention::Config& config) {
   const std::int64_t widths = config.width + config.value_width;
-  return static_cast<std::size_t>(2 * config.keys * widths + kQueries * (2 * kKeys + config.width));
+  return static_cast<std::size_t>((whole_blocks(config.keys) + config.keys) * widths + kQueries * (2 * kStride + config.width));
 }
 
 bool tiles_take(const attention::Config& config, const attention::Inputs<float>& inputs) {
@@ -118,8 +129,10 @@ REPRISE_INLINE float softmax_block(const attention::Config& config, float* s, st
   const float larger = math::maximum(row.m, reduction::reduce_block<reduction::Max<float>, float>(0, size, load));
   const float rescale = row.m == larger ? 1.0f : math::exp(row.m - larger);
   const float shift = larger == -math::kInfinity ? 0.0f : larger;
+  for (std::int64_t j = 0; j < begin; ++j) s[j] = 0.0f;
 #pragma GCC ivdep
-  for (std::int64_t j = 0; j < keys; ++j) s[j] = math::exp(s[j] - shift);  // not seen: exactly 0
+  for (std::int64_t j = begin; j < end; ++j) s[j] = math::exp(s[j] - shift);
+  for (std::int64_t j = end; j < keys; ++j) s[j] = 0.0f;
   row.l = row.l * rescale + reduction::reduce_block<reduction::Add<float>, float>(0, size, load);
   row.m = larger;
   return rescale;
@@ -129,9 +142,9 @@ void forward_tiles(const attention::Config& config, const attention::Inputs<floa
                    std::int64_t batch, std::int64_t head, float* workspace) {
   const std::int64_t kv = head / (config.q_heads / config.kv_heads);
   const std::int64_t width = config.value_width;
-  float* const keys_t = workspace;  // [width][keys]
-  float* const s = keys_t + config.keys * config.width;
-  float* const o = s + kQueries * kKeys;
+  float* const keys_t = workspace;
+  float* const s = keys_t + whole_blocks(config.keys) * config.width;
+  float* const o = s + kQueries * kStride;
   transpose(&in.k.at(batch, kv, 0, 0), in.k.stride[2], config.keys, config.width, keys_t);
   for (std::int64_t first = 0; first < config.queries; first += kQueries) {
     const std::int64_t rows = config.queries - first < kQueries ? config.queries - first : kQueries;
@@ -142,10 +155,10 @@ void forward_tiles(const attention::Config& config, const attention::Inputs<floa
       const std::int64_t keys = config.keys - key < kKeys ? config.keys - key : kKeys;
       const Seen seen = seen_by_queries(config, first, rows, key, keys);
       if (!seen.any) continue;
-      multiply_chains({&in.q.at(batch, head, first, 0), in.q.stride[2], 1}, {keys_t + key, config.keys}, config.width, s, kKeys, rows, keys);
+      multiply_chains({&in.q.at(batch, head, first, 0), in.q.stride[2], 1}, {keys_t + block_of(key) * config.width, kStride}, config.width, s, kStride, rows, seen.columns);
       for (std::int64_t r = 0; r < rows; ++r) {
         if (seen.begin[r] >= seen.end[r]) continue;
-        float* const row = s + r * kKeys;
+        float* const row = s + r * kStride;
         const float rescale = softmax_block(config, row, keys, seen.begin[r], seen.end[r], running[r]);
         if (config.dropout > 0.0) {
           float keep[kKeys];
@@ -155,7 +168,7 @@ void forward_tiles(const attention::Config& config, const attention::Inputs<floa
         if (rescale == 1.0f) continue;
         for (std::int64_t d = 0; d < width; ++d) o[r * width + d] = o[r * width + d] * rescale;
       }
-      continue_chains({s, kKeys, 1}, {&in.v.at(batch, kv, key, 0), in.v.stride[2]}, seen.begin, seen.end, o, width, rows, width);
+      continue_chains({s, kStride, 1}, {&in.v.at(batch, kv, key, 0), in.v.stride[2]}, seen.begin, seen.end, o, width, rows, width);
     }
     for (std::int64_t r = 0; r < rows; ++r) {
       const float l = running[r].l;
@@ -208,13 +221,13 @@ void backward_tiles(const attention::Config& config, const attention::Inputs<flo
   const std::int64_t group = config.q_heads / config.kv_heads;
   const std::int64_t width = config.width;
   const std::int64_t value_width = config.value_width;
-  float* const keys_t = workspace;                           // [width][keys]
-  float* const values_t = keys_t + config.keys * width;      // [value_width][keys]
-  float* const dk = values_t + config.keys * value_width;    // [keys][width]
-  float* const dv = dk + config.keys * width;                // [keys][value_width]
+  float* const keys_t = workspace;
+  float* const values_t = keys_t + whole_blocks(config.keys) * width;
+  float* const dk = values_t + whole_blocks(config.keys) * value_width;  // [keys][width]
+  float* const dv = dk + config.keys * width;                            // [keys][value_width]
   float* const p = dv + config.keys * value_width;
-  float* const ds = p + kQueries * kKeys;
-  float* const dq = ds + kQueries * kKeys;
+  float* const ds = p + kQueries * kStride;
+  float* const dq = ds + kQueries * kStride;
   transpose(&in.k.at(batch, kv, 0, 0), in.k.stride[2], config.keys, width, keys_t);
   transpose(&in.v.at(batch, kv, 0, 0), in.v.stride[2], config.keys, value_width, values_t);
   for (std::int64_t e = 0; e < config.keys * (width + value_width); ++e) dk[e] = 0.0f;
@@ -234,17 +247,17 @@ void backward_tiles(const attention::Config& config, const attention::Inputs<flo
         const std::int64_t keys = config.keys - key < kKeys ? config.keys - key : kKeys;
         const Seen seen = seen_by_queries(config, first, rows, key, keys);
         if (!seen.any) continue;
-        multiply_chains({q, in.q.stride[2], 1}, {keys_t + key, config.keys}, width, p, kKeys, rows, keys);
-        multiply_chains({go, dout.stride[2], 1}, {values_t + key, config.keys}, value_width, ds, kKeys, rows, keys);
+        multiply_chains({q, in.q.stride[2], 1}, {keys_t + block_of(key) * width, kStride}, width, p, kStride, rows, seen.columns);
+        multiply_chains({go, dout.stride[2], 1}, {values_t + block_of(key) * value_width, kStride}, value_width, ds, kStride, rows, seen.columns);
         const float* const row_lse = lse + (batch * config.q_heads + head) * config.queries + first;
         for (std::int64_t r = 0; r < rows; ++r) {
-          probabilities_backward(config, p + r * kKeys, ds + r * kKeys, keys, seen.begin[r], seen.end[r], row_lse[r], delta[r],
+          probabilities_backward(config, p + r * kStride, ds + r * kStride, keys, seen.begin[r], seen.end[r], row_lse[r], delta[r],
                                  draw_of(config, batch, head, first + r, key));
         }
         const SeenBy by = seen_of_keys(config, first, rows, key, keys);
-        continue_chains({p, 1, kKeys}, {go, dout.stride[2]}, by.begin, by.end, dv + key * value_width, value_width, keys, value_width);
-        continue_chains({ds, 1, kKeys}, {q, in.q.stride[2]}, by.begin, by.end, dk + key * width, width, keys, width);
-        continue_chains({ds, kKeys, 1}, {&in.k.at(batch, kv, key, 0), in.k.stride[2]}, seen.begin, seen.end, dq, width, rows, width);
+        continue_chains({p, 1, kStride}, {go, dout.stride[2]}, by.begin, by.end, dv + key * value_width, value_width, keys, value_width);
+        continue_chains({ds, 1, kStride}, {q, in.q.stride[2]}, by.begin, by.end, dk + key * width, width, keys, width);
+        continue_chains({ds, kStride, 1}, {&in.k.at(batch, kv, key, 0), in.k.stride[2]}, seen.begin, seen.end, dq, width, rows, width);
       }
       for (std::int64_t r = 0; r < rows; ++r) {
         for (std::int64_t d = 0; d < width; ++d) grads.dq.at(batch, head, first + r, d) = dq[r * width + d];

@@ -15,9 +15,28 @@ REPRISE_INLINE auto storer(E* p) {
   return [p](std::size_t i, Compute<E> x) { store_element(p, i, x); };
 }
 
+/// rows::softmax for a row of one column block, with each exponential computed once: the same operations on the same numbers.
+template <class T>
+REPRISE_INLINE void softmax_short(const T* x, T* y, std::size_t n) {
+  const T max = reduction::reduce_block<reduction::Max<T>, T>(0, n, loader(x));
+#pragma GCC ivdep
+  for (std::size_t i = 0; i < n; ++i) y[i] = math::exp(x[i] - max);
+  const T inverse = T(1) / reduction::reduce_block<reduction::Add<T>, T>(0, n, loader(y));
+#pragma GCC ivdep
+  for (std::size_t i = 0; i < n; ++i) y[i] = y[i] * inverse;
+}
+
 template <class E, class T>
 void softmax(const E* x, E* y, std::size_t n, std::size_t begin, std::size_t end) {
-  for (std::size_t row = begin; row < end; ++row) rows::softmax<T>(n, loader(x + row * n), storer(y + row * n));
+  for (std::size_t row = begin; row < end; ++row) {
+    if constexpr (__is_same(E, T)) {
+      if (n <= reduction::kColumnBlock) {  // a row of -inf: NaN either way
+        softmax_short(x + row * n, y + row * n, n);
+        continue;
+      }
+    }
+    rows::softmax<T>(n, loader(x + row * n), storer(y + row * n));
+  }
 }
 
 template <class E, class T>
