@@ -28,10 +28,17 @@ bool has_output(const Rewriter& rewriter, const Node& node) {
   return std::any_of(node.outputs.begin(), node.outputs.end(), [&](ValueId output) { return rewriter.is_output(output); });
 }
 
+/// A value that costs no more than reading it back is made anew in each phase, rather than kept alive between them.
+bool worth_keeping(const Node& kept, const Node& node) {
+  if (kept.phase == node.phase) return true;
+  const Trait traits = op_row(node.opcode).traits;
+  return !node.inputs.empty() && (has_trait(traits, Trait::view) || !has_trait(traits, Trait::cheap));
+}
+
 /// Whether `kept`, in the new trace, can stand for the old `node`: whatever was wished of the old values, they have.
 bool stands_for(const Trace& to, const Node& kept, const Trace& from, const Node& node, const std::vector<ValueId>& inputs) {
   if (kept.opcode != node.opcode || kept.inputs != inputs || kept.region != node.region || kept.executor != node.executor ||
-      kept.outputs.size() != node.outputs.size() || !attrs_equal(kept.attrs, node.attrs)) {
+      kept.outputs.size() != node.outputs.size() || !worth_keeping(kept, node) || !attrs_equal(kept.attrs, node.attrs)) {
     return false;
   }
   for (std::size_t i = 0; i < node.outputs.size(); ++i) {

@@ -229,6 +229,7 @@ std::string with_line(std::string_view line) {
 TEST(TraceText, ErrorsSayWhereAndWhatWasExpected) {
   EXPECT_USER_ERROR(parse_trace("hello", "f.trace"), "f.trace:1:1: not a trace: the first line must be 'reprise trace 1'");
   EXPECT_USER_ERROR(parse_trace("reprise trace 2\n"), "written by a newer reprise, update this one: trace format 2, known up to 1");
+  EXPECT_USER_ERROR(parse_trace(with_line("float32[99999999999999999999] %y = relu(%x)")), "an extent is out of range");
   EXPECT_USER_ERROR(parse_trace("reprise trace 0\n"), "there is no such version of the trace format: 0");
   EXPECT_USER_ERROR(parse_trace("reprise trace 1\n"), "expected 'trace', found the end of the text");
   EXPECT_USER_ERROR(parse_trace(with_line("float32[2] %y = rleu(%x)")), "trace:4:19: there is no op 'rleu'; did you mean \"relu\"?");
