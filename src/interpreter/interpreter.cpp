@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "interpreter/strided_copy.h"
 #include "ir/printer.h"
+#include "ir/trace_observer.h"
 #include "ops/builder.h"
 #include "ops/eval_context.h"
 #include "ops/op_table.h"
@@ -206,6 +207,7 @@ class Run {
 }  // namespace
 
 std::vector<HostTensor> interpret(const Trace& trace, std::span<const HostTensor> inputs, const InterpretOptions& options) {
+  observe_trace(trace);
   std::vector<ArrayRef> arrays;
   for (const HostTensor& input : inputs) {
     arrays.push_back({&input.type(), const_cast<std::byte*>(input.bytes().data())});  // only read: see Run::set_inputs

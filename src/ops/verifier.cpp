@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "ir/printer.h"
+#include "ir/trace_observer.h"
 #include "ops/op_table.h"
 
 namespace reprise {
@@ -246,6 +247,7 @@ class Verifier {
 std::vector<std::string> verify(const Trace& trace) {
   std::vector<std::string> problems;
   Verifier(trace, trace.name, problems).run();
+  if (problems.empty()) observe_trace(trace);
   return problems;
 }
 
