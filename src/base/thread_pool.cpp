@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A generation counter starts the workers, a pending counter ends the call. Both sides spin about two milliseconds, as long as a step's gaps
-// between kernels last, and then park in the kernel (std::atomic::wait).
+// A generation counter starts the workers, a pending counter ends the call. Both sides spin, then yield for about two milliseconds, as long as a
+// step's gaps between kernels last, and then park in the kernel (std::atomic::wait).
 #include "base/thread_pool.h"
 
 #include <atomic>
@@ -26,13 +26,17 @@ inline void pause_briefly() {
 /// Waits until `value` differs from `old`: by spinning, then parked. `spin` is false when threads outnumber cores.
 std::uint32_t wait_for_change(const std::atomic<std::uint32_t>& value, std::uint32_t old, bool spin) {
   if (spin) {
+    for (int i = 0; i < 1000; ++i) {  // about 20 microseconds
+      const std::uint32_t now = value.load(std::memory_order_acquire);
+      if (now != old) return now;
+      pause_briefly();
+    }
+    // From here on other runnable threads come first: on a busy machine the one waited for may be among them.
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(2);
     do {
-      for (int i = 0; i < 64; ++i) {
-        const std::uint32_t now = value.load(std::memory_order_acquire);
-        if (now != old) return now;
-        pause_briefly();
-      }
+      const std::uint32_t now = value.load(std::memory_order_acquire);
+      if (now != old) return now;
+      std::this_thread::yield();
     } while (std::chrono::steady_clock::now() < deadline);
   }
   for (;;) {
