@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <ostream>
 #include <span>
 #include <string>
 #include <vector>
@@ -14,6 +15,10 @@
 #include "reference/model_run.h"
 
 namespace reprise::test {
+
+/// Names a figure in the test's listing.
+void PrintTo(const ModelFigure& figure, std::ostream* stream) { *stream << figure.name; }
+
 namespace {
 
 constexpr std::uint64_t kSeed = 20240229;

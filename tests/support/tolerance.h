@@ -32,6 +32,10 @@ inline double tolerance(DType dtype, std::int64_t length = 1) {
 inline constexpr double kDifferenceStep = 1e-5;
 inline double difference_tolerance(std::int64_t length = 1) { return 1e-7 * (1 + 0.1 * static_cast<double>(length)); }
 
+/// Step of five-point differences in float64, whose truncation error is about the fourth power of the step: they stay within
+/// difference_tolerance for functions far steeper than central differences allow.
+inline constexpr double kFivePointStep = 1e-4;
+
 /// Whether `actual` is `expected` within `bound` * max(1, |expected|). NaN equals NaN, an infinity only itself.
 inline bool near(double actual, double expected, double bound) {
   if (std::isnan(expected)) return std::isnan(actual);
