@@ -2,7 +2,9 @@
 // The order of the stages. Read this file first.
 #include "compiler/compile.h"
 
+#include <algorithm>
 #include <exception>
+#include <numeric>
 #include <span>
 #include <utility>
 
@@ -45,6 +47,30 @@ Trace run_named(Trace trace, std::span<const std::string_view> names, StageFiles
 
 constexpr std::string_view kPure[] = {"functionalize"};
 constexpr std::string_view kClean[] = {"simplify", "cse", "dce", "renumber"};
+constexpr std::string_view kAsTraced[] = {"renumber"};
+
+std::span<const std::string_view> cleaning_passes(const CompileOptions& options) {
+  if (options.as_traced) return kAsTraced;
+  return kClean;
+}
+
+/// Takes back what claims allow of writing over inputs, where no donation needs it.
+void forbid_in_place(ClaimedTrace& claimed) {
+  const Trace& trace = claimed.trace;
+  std::vector<bool> donated(trace.values.size());
+  for (const Donation& donation : trace.donations) donated[trace.outputs[donation.output].index()] = true;
+  for (std::size_t n = 0; n < trace.nodes.size(); ++n) {
+    const std::vector<ValueId>& outputs = trace.nodes[n].outputs;
+    const bool updates = std::any_of(outputs.begin(), outputs.end(), [&](ValueId output) { return donated[output.index()]; });
+    if (!updates) claimed.claims[n].in_place.clear();
+  }
+}
+
+std::vector<std::uint32_t> trace_order(const ClaimedTrace& claimed) {
+  std::vector<std::uint32_t> order(claimed.trace.nodes.size());
+  std::iota(order.begin(), order.end(), 0U);
+  return order;
+}
 
 }  // namespace
 
@@ -56,15 +82,16 @@ PureForward make_pure(const Trace& forward, const CompileOptions& options) {
   NumberedDraws drawn = run_stage("rng", functional, files, [&] { return number_draws(functional); });
   verify_or_throw(drawn.trace, "pass 'rng'");
   files.dump("rng", drawn.trace);
-  return {run_named(std::move(drawn.trace), kClean, files, options), drawn.words};
+  return {run_named(std::move(drawn.trace), cleaning_passes(options), files, options), drawn.words};
 }
 
 CompiledTrace compile_trace(const Trace& trace, const CompileOptions& options, std::vector<std::string> session_states) {
   StageFiles files = files_of(options, trace.name);
-  const Trace clean = run_named(trace, kClean, files, options);
+  const Trace clean = run_named(trace, cleaning_passes(options), files, options);
 
   const ClaimedTrace claimed = run_stage("claim", clean, files, [&] {
     ClaimedTrace result = claim_trace(clean, options.executors, options.target, options.threads);
+    if (options.as_traced) forbid_in_place(result);
     verify_or_throw(result.trace, "the claim stage");
     return result;
   });
@@ -74,7 +101,7 @@ CompiledTrace compile_trace(const Trace& trace, const CompileOptions& options, s
   compiled.name = trace.name;
   compiled.session_states = std::move(session_states);
   compiled.claimed = run_stage("schedule", clean, files, [&] {
-    const std::vector<std::uint32_t> order = schedule(claimed);
+    const std::vector<std::uint32_t> order = options.as_traced ? trace_order(claimed) : schedule(claimed);
     validate_schedule(claimed, order);
     ClaimedTrace result = apply_schedule(claimed, order);
     verify_or_throw(result.trace, "the schedule");

@@ -25,6 +25,9 @@ struct CompileOptions {
   std::filesystem::path dump;           // every stage is written here, numbered; empty: none
   std::filesystem::path failures;       // where a failing stage leaves its trace; empty: `dump`, or the temporary folder
   bool compare_passes = false;          // interpret before and after every pass and require equal bits
+  /// Node by node: no pass that improves the trace, no other order, and no node writes over what it reads, the update of
+  /// parameters and states apart.
+  bool as_traced = false;
 };
 
 /// A forward trace made pure: no in-place node, no draw of the generator.
@@ -33,10 +36,10 @@ struct PureForward {
   std::int64_t random_words = 0;  // the host adds this to the input `rng.offset` after every run
 };
 
-/// functionalize -> rng -> simplify, cse, dce.
+/// functionalize -> rng -> simplify, cse, dce (the last three not `as_traced`).
 PureForward make_pure(const Trace& forward, const CompileOptions& options);
 
-/// simplify, cse, dce -> claim -> schedule -> memory plan: of a pure trace. Every stage is validated. The program is
+/// simplify, cse, dce -> claim -> schedule -> memory plan: of a pure trace; `as_traced` claim -> memory plan. Every stage is validated. The program is
 /// called after the trace. `session_states`: see CompiledTrace. A stage that fails throws InternalError naming the file
 /// its trace was left in and the command that replays it.
 CompiledTrace compile_trace(const Trace& trace, const CompileOptions& options, std::vector<std::string> session_states = {});
