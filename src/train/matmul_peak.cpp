@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/matmul_peak.h"
+
+#include <algorithm>
+#include <chrono>
+#include <vector>
+
+#include "executor/engine.h"
+#include "ops/builder.h"
+#include "ops/builders.h"
+
+namespace reprise {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::int64_t kSide = 1024;
+
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+Trace product_trace() {
+  Trace trace;
+  trace.name = "matmul_peak";
+  const TensorType square{DType::float32, Shape{kSide, kSide}};
+  const ValueId a = trace.add_input(square, Role::batch, "a");
+  const ValueId b = trace.add_input(square, Role::batch, "b");
+  Builder builder(trace);
+  trace.outputs.push_back(ops::matmul(builder, a, b));
+  return trace;
+}
+
+}  // namespace
+
+double measure_matmul_peak(const CompileOptions& compile, double seconds) {
+  CompileOptions quiet = compile;
+  quiet.dump.clear();
+  EngineOptions options;
+  options.threads = compile.threads;
+  options.target = compile.target;
+  options.executors = compile.executors;
+  options.what = "measuring the matrix-product peak";
+  Engine engine({compile_trace(product_trace(), quiet)}, options);
+  Program& program = engine.program("matmul_peak");
+  const std::vector<float> ones(static_cast<std::size_t>(kSide * kSide), 1.0F);
+
+  const Clock::time_point start = Clock::now();
+  double best = 0;
+  do {
+    for (const std::size_t input : {0, 1}) program.set_input(input, std::span<const float>(ones));
+    const Clock::time_point began = Clock::now();
+    program.run();
+    best = std::max(best, 2.0 * kSide * kSide * kSide / seconds_since(began));
+  } while (seconds_since(start) < seconds);
+  return best;
+}
+
+}  // namespace reprise
