@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// `reprise bench`: the training benchmark of a model, printed and as JSON.
+#include <algorithm>
+#include <cstdio>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "cli/commands.h"
+#include "cli/execution.h"
+#include "cli/model_source.h"
+#include "io/file_write.h"
+#include "train/benchmark.h"
+
+namespace reprise {
+namespace {
+
+BenchmarkOptions benchmark_options(const ResolvedOptions& options) {
+  BenchmarkOptions bench;
+  bench.config = find_model(options.get_text("model")).config;
+  apply_size_options(options, bench.config);
+  fit_vocabulary(bench.config, kBenchmarkTokenIds);
+  bench.config.tied = options.get_flag("tie_embeddings");
+  bench.dtype = dtype_option(options);
+  bench.micro_batch_size = options.get_int("micro_batch_size");
+  bench.micro_steps = options.get_int("global_batch_size") / bench.micro_batch_size;
+  bench.master_weights = options.get_flag("master_weights");
+  bench.rounding = rounding_option(options);
+  bench.max_iters = options.get_int("max_iters");
+  bench.warmup_iters = options.get_int("warmup_iters");
+  bench.seed = static_cast<std::uint64_t>(options.get_int("seed"));
+  bench.compile = compile_options(options);
+  bench.compile.as_traced = options.get_text("compile") == "eager";
+  return bench;
+}
+
+std::string command_of(const ResolvedOptions& options, const BenchmarkOptions& bench) {
+  return fmt::format("reprise bench {} --n_layers {} --block_size {} --micro_batch_size {}", options.get_text("model"), bench.config.n_layer,
+                     bench.config.block_size, bench.micro_batch_size);
+}
+
+/// A smaller benchmark of the model that fits into `available` bytes: fewer rows, then shorter ones, then fewer layers; empty when
+/// nothing does.
+std::string smaller_command(const ResolvedOptions& options, BenchmarkOptions bench, std::uint64_t available) {
+  const auto smaller = [&]() {
+    for (std::int64_t* size : {&bench.micro_batch_size, &bench.config.block_size, &bench.config.n_layer}) {
+      const std::int64_t least = size == &bench.config.block_size ? 128 : 1;
+      if (*size > least) {
+        *size = std::max(least, *size / 2);
+        return true;
+      }
+    }
+    return false;
+  };
+  bench.micro_steps = 1;
+  while (smaller()) {
+    if (static_cast<std::uint64_t>(predict_benchmark_bytes(bench)) <= available) return command_of(options, bench);
+  }
+  return "";
+}
+
+}  // namespace
+
+int run_bench(const ResolvedOptions& options) {
+  BenchmarkOptions bench = benchmark_options(options);
+  const bool json_only = options.has("json") && options.get_text("json") == "-";
+  if (!options.get_flag("quiet")) {
+    bench.report = [](std::string_view line) { fmt::print(stderr, "{}\n", line); };
+  }
+  const std::uint64_t available = available_memory_bytes();
+  if (static_cast<std::uint64_t>(predict_benchmark_bytes(bench)) > available) bench.suggestion = smaller_command(options, bench, available);
+  const BenchmarkResult result = run_benchmark(bench);
+  fmt::print(json_only ? stderr : stdout, "{}", summary_text(result));
+  if (options.has("json")) write_text_file(options.get_text("json"), write_json(summary_json(result), 2) + "\n");
+  return 0;
+}
+
+}  // namespace reprise

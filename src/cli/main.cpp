@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// The program `reprise`: words to a command, errors to exit statuses.
+#include <cstdio>
+#include <exception>
+#include <new>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "cli/commands.h"
+#include "cli/version.h"
+#include "options/completion.h"
+#include "options/help_text.h"
+#include "options/resolve.h"
+
+namespace reprise {
+
+int run_completion(const ResolvedOptions& options) {
+  fmt::print("{}", completion_script(options.get_text("shell")));
+  return 0;
+}
+
+namespace {
+
+int run_command(const ResolvedOptions& options) {
+  switch (options.command()) {
+    case Command::train: return run_train(options);
+    case Command::generate: return run_generate(options);
+    case Command::bench: return run_bench(options);
+    case Command::trace: return run_trace(options);
+    case Command::run_trace: return run_run_trace(options);
+    case Command::models: return run_models(options);
+    case Command::info: return run_info(options);
+    case Command::completion: return run_completion(options);
+  }
+  return kExitInternalError;
+}
+
+bool is_set(const ResolvedOptions& options, std::string_view flag) { return options.has(flag) && options.get_flag(flag); }
+
+int run_program(const std::vector<std::string>& words) {
+  const Invocation invocation = parse_invocation(words);
+  switch (invocation.kind) {
+    case Invocation::Kind::general_help: fmt::print("{}", general_help_text()); return 0;
+    case Invocation::Kind::version: fmt::print("reprise {}\n", kVersion); return 0;
+    case Invocation::Kind::command: break;
+  }
+  const ResolvedOptions& options = *invocation.options;
+  if (is_set(options, "help")) {
+    fmt::print("{}", command_help_text(options.command()));
+    return 0;
+  }
+  if (is_set(options, "print_config")) {
+    fmt::print("{}", config_text(options));
+    return 0;
+  }
+  return run_command(options);
+}
+
+int fail(int status, const char* text) {
+  std::fflush(stdout);
+  fmt::print(stderr, "reprise: {}\n", text);
+  return status;
+}
+
+int guarded(const std::vector<std::string>& words) {
+  try {
+    const int status = run_program(words);
+    if (std::fflush(stdout) != 0) return fail(kExitUserError, "standard output cannot be written; is what reads it still there?");
+    return status;
+  } catch (const UserError& error) {
+    return fail(kExitUserError, error.what());
+  } catch (const DeviceError& error) {
+    return fail(kExitDeviceError, error.what());
+  } catch (const std::bad_alloc&) {
+    return fail(kExitDeviceError, "the system gave no more memory");
+  } catch (const std::exception& error) {
+    return fail(kExitInternalError, error.what());
+  }
+}
+
+}  // namespace
+}  // namespace reprise
+
+int main(int argc, char** argv) {
+  reprise::set_log_callback([](reprise::LogLevel level, const std::string& message) {
+    fmt::print(stderr, "reprise: {}{}\n", level == reprise::LogLevel::warning ? "warning: " : "", message);
+  });
+  return reprise::guarded(std::vector<std::string>(argv + 1, argv + argc));
+}

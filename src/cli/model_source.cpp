@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/model_source.h"
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "io/toml.h"
+#include "nn/gpt_config_json.h"
+#include "options/option_table.h"
+#include "options/resolve.h"
+#include "train/run_directory.h"
+
+namespace reprise {
+namespace {
+
+bool is_folder(const std::filesystem::path& path) {
+  std::error_code ignored;
+  return std::filesystem::is_directory(path, ignored);
+}
+
+/// A file of options of `train`: its model and the options that shape it count.
+ModelSource model_of_toml(const std::string& file) {
+  const std::vector<std::string> words{"--config", file, "--print_config"};
+  const ResolvedOptions options = resolve_options(Command::train, words);
+  const std::string& model = options.get_text("model");
+  if (model.ends_with(".toml")) throw UserError(fmt::format("{}: model must be a name or a folder, not another file: {}", file, model));
+  ModelSource source = find_model(model);
+  apply_size_options(options, source.config);
+  if (options.given("dropout")) source.config.set_dropout(options.get_number("dropout"));
+  return source;
+}
+
+}  // namespace
+
+std::filesystem::path find_model_folder(const std::string& text) {
+  const std::filesystem::path path(text);
+  if (is_run(path)) {
+    if (is_folder(path / "model")) return path / "model";
+    throw UserError(fmt::format("the run has saved no model yet; wait for its first checkpoint: {}", text));
+  }
+  if (!is_folder(path)) throw UserError(fmt::format("there is no such folder; give a run or a model folder: {}", text));
+  return path;
+}
+
+ModelSource find_model(const std::string& text) {
+  if (text.ends_with(".toml")) return model_of_toml(text);
+  if (is_folder(text) || text.find('/') != std::string::npos) {
+    const std::filesystem::path folder = find_model_folder(text);
+    return {read_config(folder).config, folder};
+  }
+  return {named_config(text), std::nullopt};
+}
+
+void apply_size_options(const ResolvedOptions& options, GptConfig& config) {
+  const auto given = [&](std::string_view name) {
+    return options.has(name) ? std::optional(options.get_int(name)) : std::nullopt;
+  };
+  override_size(config, given("n_layers"), given("block_size"));
+}
+
+}  // namespace reprise

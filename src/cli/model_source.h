@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// What MODEL names, the same in every command: a model of the table, a Hugging Face folder, a run folder, or a .toml file.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "nn/gpt_config.h"
+#include "options/resolved_options.h"
+
+namespace reprise {
+
+struct ModelSource {
+  GptConfig config;
+  std::optional<std::filesystem::path> folder;  // with weights: a Hugging Face folder, or a run's model/
+};
+
+/// Finds the model. A path is one that holds a slash, ends in .toml, or exists as a folder. UserError when it is nothing of
+/// the kind, with the nearest name.
+ModelSource find_model(const std::string& text);
+
+/// Applies the options n_layers and block_size, where the command has them and they are given.
+void apply_size_options(const ResolvedOptions& options, GptConfig& config);
+
+/// The folder of a model with weights and tokenizer: FOLDER, or the model of the run FOLDER. UserError when it is neither.
+std::filesystem::path find_model_folder(const std::string& text);
+
+}  // namespace reprise

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+// `reprise train`: options to a dataset, a model, a schedule and a Trainer.
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "cli/commands.h"
+#include "cli/execution.h"
+#include "cli/model_source.h"
+#include "cli/stop_signal.h"
+#include "cli/units.h"
+#include "io/directory.h"
+#include "nn/gpt.h"
+#include "nn/gpt_config_json.h"
+#include "train/batch_sampler.h"
+#include "train/checkpoint.h"
+#include "train/dataset.h"
+#include "train/run_directory.h"
+#include "train/text_source.h"
+#include "train/trainer.h"
+
+namespace reprise {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Characters that a shell takes as they are.
+std::string shell_word(const std::string& text) {
+  const bool plain = !text.empty() && text.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./+:,=@%") == std::string::npos;
+  if (plain) return text;
+  std::string quoted = "'";
+  for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
+
+/// Weights fix the vocabulary.
+void take_vocabulary(GptConfig& config, const GptConfig& weights) {
+  config.vocab_size = weights.vocab_size;
+  config.padded_vocab_size = weights.padded_vocab_size;
+  config.vocab_follows_tokenizer = false;
+}
+
+/// The model and where its starting weights are, before the vocabulary is fitted. A run that has saved a model keeps it: what
+/// MODEL named may be gone.
+ModelSource choose_model(const ResolvedOptions& options, const RunDirectory* resumed) {
+  if (resumed != nullptr && fs::exists(resumed->model() / "config.json")) {
+    ModelSource source{read_config(resumed->model()).config, std::nullopt};
+    source.config.set_dropout(options.get_number("dropout"));  // not every family's config.json keeps it
+    return source;
+  }
+  const bool from_weights = options.has("init_from");
+  ModelSource source = from_weights && !options.given("model") ? find_model(find_model_folder(options.get_text("init_from")).string())
+                                                               : find_model(options.get_text("model"));
+  if (from_weights) source.folder = find_model_folder(options.get_text("init_from"));
+  if (source.folder && source.config.vocab_follows_tokenizer) take_vocabulary(source.config, read_config(*source.folder).config);
+  apply_size_options(options, source.config);
+  source.config.set_dropout(options.get_number("dropout"));
+  return source;
+}
+
+/// The tokenizer to use: the one that starting weights come with, unless another is asked for.
+std::string choose_tokenizer(const ResolvedOptions& options, const ModelSource& source) {
+  if (!options.given("tokenizer") && source.folder && fs::exists(*source.folder / "tokenizer.json")) {
+    return (*source.folder / "tokenizer.json").string();
+  }
+  return options.get_text("tokenizer");
+}
+
+Dataset make_dataset(const ResolvedOptions& options, const ModelSource& source, const RunDirectory& run) {
+  if (has_dataset(run.data())) return open_dataset(run.data());
+  DatasetOptions data;
+  data.paths = options.get_list("data");
+  data.validation = options.get_text("val_data");
+  data.tokenizer = choose_tokenizer(options, source);
+  data.block_size = source.config.block_size;
+  data.warn = [](const std::string& message) { log_warning(message); };
+  return build_dataset(run.data(), data);
+}
+
+std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+/// Optimizer steps until the end: given, or from tokens or passes over the data.
+std::int64_t total_steps(const ResolvedOptions& options, const TrainerOptions& train, const Dataset& data) {
+  if (options.has("max_steps")) return options.get_int("max_steps");
+  const std::int64_t rows = train.micro_batch_size * train.micro_steps;
+  if (options.has("max_tokens")) return ceil_div(options.get_int("max_tokens"), rows * train.block_size);
+  const BatchSampler sampler(data.train.tokens().size(), {train.block_size, train.micro_batch_size, train.micro_steps, train.seed});
+  const double windows = options.get_number("epochs") * static_cast<double>(sampler.windows_per_epoch());
+  return std::max<std::int64_t>(1, static_cast<std::int64_t>(std::ceil(windows / static_cast<double>(rows))));
+}
+
+LrSchedule make_schedule(const ResolvedOptions& options, std::int64_t steps) {
+  LrSchedule schedule;
+  schedule.kind = *parse_schedule_kind(options.get_text("schedule"));
+  schedule.peak = options.get_number("learning_rate");
+  schedule.min_rate = options.has("min_lr") ? options.get_number("min_lr") : schedule.peak;
+  schedule.total_steps = steps;
+  schedule.warmup_steps = options.get_int("warmup_steps");
+  if (!options.given("warmup_steps")) schedule.warmup_steps = std::min(schedule.warmup_steps, steps / 10);
+  if (schedule.kind == ScheduleKind::wsd) {
+    schedule.decay_steps = options.has("decay_steps") ? options.get_int("decay_steps") : std::max<std::int64_t>(steps / 5, 1);
+    schedule.decay_shape = *parse_decay_shape(options.get_text("decay_shape"));
+  }
+  check_schedule(schedule);
+  return schedule;
+}
+
+TrainerOptions trainer_options(const ResolvedOptions& options, const ModelSource& source, const Dataset& data, const RunDirectory& run) {
+  TrainerOptions train;
+  train.config = source.config;
+  train.init_from = source.folder;
+  train.dtype = dtype_option(options);
+  train.block_size = source.config.block_size;
+  train.micro_batch_size = options.get_int("micro_batch_size");
+  train.micro_steps = options.get_int("global_batch_size") / train.micro_batch_size;
+  if (options.has("trainable")) train.trainable = fmt::format("{}", fmt::join(options.get_list("trainable"), ","));
+  train.adamw.beta1 = options.get_number("beta1");
+  train.adamw.beta2 = options.get_number("beta2");
+  train.adamw.weight_decay = options.get_number("weight_decay");
+  train.adamw.max_norm = options.get_number("max_norm");
+  train.adamw.master_weights = options.get_flag("master_weights");
+  if (train.dtype != DType::float32 && !train.adamw.master_weights) train.adamw.rounding = rounding_option(options);
+  train.seed = static_cast<std::uint64_t>(options.get_int("seed"));
+  train.max_steps = total_steps(options, train, data);
+  train.schedule = make_schedule(options, train.max_steps);
+  if (options.has("max_time")) train.max_seconds = options.get_number("max_time");
+  train.eval_interval = options.get_int("eval_interval");
+  train.eval_batches = options.get_int("eval_batches");
+  train.sample_interval = options.get_int("sample_interval");
+  train.save_interval = options.get_int("save_interval");
+  train.keep_last = options.get_int("keep_last");
+  train.log_interval = options.get_int("log_interval");
+  train.compile = compile_options(options);
+  train.resume_command = "reprise train --resume " + shell_word(run.path().string());
+  return train;
+}
+
+std::string data_line(const ResolvedOptions& options, const Dataset& data) {
+  const std::vector<std::string>& paths = options.get_list("data");
+  std::string text = paths.size() == 1 ? fs::path(paths[0]).filename().string() : fmt::format("{} files", paths.size());
+  if (data.text_bytes > 0) text += ": " + format_bytes(data.text_bytes);
+  text += fmt::format(", {} {}; {} train", data.tokenizer->vocab_size(), data.tokenizer->kind() == "char" ? "characters" : "tokens in the vocabulary",
+                      format_count(data.train.tokens().size()));
+  if (data.validation) text += fmt::format(", {} validation", format_count(data.validation->tokens().size()));
+  return "data    " + text + " tokens";
+}
+
+std::string model_line(const TrainerOptions& train) {
+  std::string numbers = train.dtype == DType::float32 ? "float32" : "bfloat16";
+  if (train.adamw.master_weights) numbers += " with float32 masters";
+  return fmt::format("model   {} layers × {}, {} parameters; {}, {} thread{} ({})", train.config.n_layer, train.config.n_embd,
+                     format_count(parameter_count(train.config)), numbers, train.compile.threads, train.compile.threads == 1 ? "" : "s",
+                     isa_title(train.compile.target.isa));
+}
+
+std::string memory_line(const ResolvedOptions& options, std::int64_t predicted, std::uint64_t available) {
+  return fmt::format("memory  predicted {} ({} available) · recompute {}{}", format_bytes(predicted), format_bytes(static_cast<std::int64_t>(available)),
+                     options.get_text("recompute"), options.given("recompute") ? "" : " (default)");
+}
+
+RunDirectory make_run(const ResolvedOptions& options) {
+  if (options.has("resume")) return RunDirectory::open(options.get_text("resume"));
+  return RunDirectory::create(options.get_text("out"), config_text(options), options.get_flag("overwrite"));
+}
+
+/// What must hold before a folder is made, or an old run removed: the model and the text are there.
+void check_inputs(const ResolvedOptions& options) {
+  choose_model(options, nullptr);
+  for (const std::string& path : options.get_list("data")) {
+    if (path != "-") TextDocument::load(path);
+  }
+}
+
+int train_in(const RunDirectory& run, const ResolvedOptions& options, const std::atomic<int>& signal) {
+  const bool resume = options.has("resume");
+  ModelSource source = choose_model(options, resume ? &run : nullptr);
+  const Dataset data = make_dataset(options, source, run);
+  fit_vocabulary(source.config, data.tokenizer->vocab_size());
+  TrainerOptions train = trainer_options(options, source, data, run);
+  if (resume && latest_checkpoint(run.path())) train.init_from.reset();
+  train.stop_signal = &signal;
+  if (!options.get_flag("quiet")) {
+    train.style = terminal_style(STDERR_FILENO);
+    train.out = [](std::string_view text) {
+      std::fwrite(text.data(), 1, text.size(), stderr);
+      std::fflush(stderr);
+    };
+    fmt::print(stderr, "{}\n{}\n", data_line(options, data), model_line(train));
+  }
+  const std::uint64_t available = available_memory_bytes();
+  Trainer trainer(std::move(train), run, data, resume);
+  if (!options.get_flag("quiet")) fmt::print(stderr, "{}\n", memory_line(options, trainer.engine().predicted_peak_bytes(), available));
+
+  const TrainResult result = trainer.run();
+  if (result.signal != 0) return kExitSignal + result.signal;
+  const std::string folder = shell_word(run.path().string());
+  if (result.validation_loss) fmt::print("validation loss {:.4f} after {} steps; model in {}/model\n", *result.validation_loss, result.step, folder);
+  else fmt::print("loss {:.4f} after {} steps; model in {}/model\n", result.loss, result.step, folder);
+  fmt::print("write text with: reprise generate {}\n", folder);
+  return 0;
+}
+
+}  // namespace
+
+int run_train(const ResolvedOptions& options) {
+  const std::atomic<int>& signal = catch_stop_signals();
+  const bool resume = options.has("resume");
+  if (!resume) check_inputs(options);
+  const RunDirectory run = make_run(options);
+  try {
+    return train_in(run, options, signal);
+  } catch (const UserError&) {
+    // A new run that did not get to train leaves nothing to resume, and would be in the way of the next attempt.
+    if (!resume && !latest_checkpoint(run.path()) && !fs::exists(run.path() / "metrics.jsonl")) remove_path(run.path());
+    throw;
+  }
+}
+
+}  // namespace reprise
