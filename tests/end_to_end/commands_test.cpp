@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// The commands besides train and generate, with the built program.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <regex>
+#include <set>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "io/json.h"
+#include "ir/parser.h"
+#include "ir/printer.h"
+#include "support/run_program.h"
+#include "support/temporary_directory.h"
+
+namespace reprise::test {
+namespace {
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  return lines;
+}
+
+TEST(Commands, HelpVersionAndCompletion) {
+  EXPECT_TRUE(std::regex_match(reprise_run({"--version"}).out, std::regex("reprise [0-9]+\\.[0-9]+\\.[0-9]+\n")));
+  const std::string help = reprise_run({"--help"}).out;
+  for (const char* command : {"train", "generate", "bench", "trace", "run-trace", "models", "info", "completion"}) {
+    EXPECT_NE(help.find(command), std::string::npos) << command;
+    const ProgramResult own = reprise_run({command, "--help"});
+    EXPECT_EQ(own.status, 0);
+    EXPECT_NE(own.out.find("reprise " + std::string(command)), std::string::npos) << own.out;
+  }
+  for (const char* shell : {"bash", "zsh", "fish"}) EXPECT_NE(reprise_run({"completion", shell}).out.find("max_steps"), std::string::npos) << shell;
+  const ProgramResult config = reprise_run({"train", "--print_config", "--learning_rate", "0.5"});
+  EXPECT_NE(config.out.find("learning_rate = 0.5"), std::string::npos) << config.out;
+}
+
+TEST(Commands, InfoAsTextAndJson) {
+  EXPECT_NE(reprise_run({"info"}).out.find("onednn, loops, reference"), std::string::npos);
+  const Json json = parse_json(reprise_run({"info", "--json", "-"}).out, "info");
+  EXPECT_EQ(json.find("schema_version")->integer(), 1);
+  EXPECT_GT(json.find("memory_available_bytes")->integer(), 0);
+  EXPECT_EQ(json.find("executors")->items().size(), 3U);
+  EXPECT_NE(json.find("libraries")->find("oneDNN"), nullptr);
+}
+
+TEST(Commands, ModelsAsTextAndJson) {
+  EXPECT_NE(reprise_run({"models"}).out.find("pythia-160m"), std::string::npos);
+  const Json json = parse_json(reprise_run({"models", "gpt2", "--json", "-"}).out, "models");
+  EXPECT_EQ(json.find("n_parameters")->integer(), 124439808);  // as published
+  EXPECT_TRUE(json.find("tied")->boolean());
+  // 6 N + 12 L H Q T
+  EXPECT_DOUBLE_EQ(json.find("flops_per_token")->number(), 6.0 * 124439808 + 12.0 * 12 * 12 * 64 * 1024);
+}
+
+TEST(Commands, TracePrintsEveryStage) {
+  std::size_t before = 0;
+  for (const char* stage : {"forward", "joint", "step", "claimed", "scheduled"}) {
+    const ProgramResult result = reprise_run({"trace", "toy-gpt", "--block_size", "8", "--stage", stage});
+    ASSERT_EQ(result.status, 0) << result.err;
+    const Trace trace = parse_trace(result.out);
+    EXPECT_EQ(print_trace(trace), result.out) << stage;
+    const std::string name = stage;
+    if (name == "joint" || name == "step") {
+      EXPECT_GT(trace.nodes.size(), before) << stage;
+    }
+    EXPECT_EQ(result.out.find(" by loops") != std::string::npos, name == "claimed" || name == "scheduled") << stage;
+    before = trace.nodes.size();
+  }
+}
+
+/// What run-trace prints of each output, without the hash.
+std::vector<std::string> shown(const std::vector<std::string>& words) {
+  const ProgramResult result = reprise_run(words);
+  EXPECT_EQ(result.status, 0) << result.err;
+  std::vector<std::string> lines = lines_of(result.out);
+  for (std::string& line : lines) line = line.substr(0, line.find(", xxh3 "));
+  return lines;
+}
+
+TEST(Commands, RunTraceIsTheSameOnEveryExecutorAndThreadCount) {
+  const TemporaryDirectory folder;
+  const std::string file = folder / "step.trace";
+  ASSERT_EQ(reprise_run({"trace", "toy-llama", "--block_size", "8", "--out", file}).status, 0);
+  const std::vector<std::string> run{"run-trace", file, "--executors", "loops,reference"};
+  auto with = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), run.begin(), run.end());
+    return reprise_run(more);
+  };
+  const ProgramResult one = with({"--threads", "1"});
+  ASSERT_EQ(one.status, 0) << one.err;
+  EXPECT_TRUE(std::regex_search(one.out, std::regex("^%loss float32\\[\\]: min [0-9.]+, max [0-9.]+, mean [0-9.]+, xxh3 [0-9a-f]{16}\n"))) << one.out;
+  EXPECT_EQ(one.out.find("NaN"), std::string::npos);
+  EXPECT_EQ(with({"--threads", "2"}).out, one.out);
+  EXPECT_NE(with({"--seed", "2"}).out, one.out);
+  // The loops keep the contract of the reference bit for bit.
+  EXPECT_EQ(reprise_run({"run-trace", file, "--executors", "reference"}).out, one.out);
+  // oneDNN adds in another order: the first digits are the same.
+  EXPECT_EQ(shown({"run-trace", file}).size(), lines_of(one.out).size());
+  EXPECT_EQ(reprise_run({"run-trace", folder / "none.trace"}).status, 2);
+}
+
+TEST(Commands, BenchPrintsTheContractsFiguresAndJson) {
+  const TemporaryDirectory folder;
+  const std::vector<std::string> words{"bench", "--model_name", "toy-gpt", "--n_layer", "1", "--micro_batch_size", "2", "--global_batch_size", "4",
+                                       "--max_iters", "3", "--warmup_iters", "1", "--low_precision_mode", "none", "--dump", folder / "dump",
+                                       "--json", folder / "bench.json"};
+  const ProgramResult result = reprise_run(words);
+  ASSERT_EQ(result.status, 0) << result.err;
+  const std::vector<std::string> iterations = lines_of(result.err);
+  ASSERT_EQ(iterations.size(), 3U) << result.err;
+  EXPECT_TRUE(std::regex_match(iterations[1], std::regex("iter 1: loss [0-9]+\\.[0-9]{4}, iter time [0-9]+\\.[0-9]{2} ms, t 64"))) << iterations[1];
+  for (const char* pattern :
+       {"Model name: toy-gpt", "Seq Length: 64", "Micro BS: 2", "Global BS: 4", "Number of Layers: 1", "Number of parameters \\(B\\): [0-9.]+",
+        "Distributed Mode: none", "Compiler: reprise", "Recompute: none", "Average iter time: [0-9.]+ ms", "Memory used: [0-9.]+ GB",
+        "Predicted memory: [0-9.]+ GB", "Peak RSS: [0-9.]+ GB", "Saved for backward size: [0-9.]+ MiB", "Saved for backward number of tensors: [1-9][0-9]*",
+        "Tokens/s: [0-9.]+", "TFLOP/s: [0-9.]+", "Model FLOP utilization: [0-9.]+ %", "Recomputed FLOPs: 0.00 %"}) {
+    EXPECT_TRUE(std::regex_search(result.out, std::regex("(^|\n)" + std::string(pattern) + "\n"))) << pattern << "\n" << result.out;
+  }
+  const Json json = read_json(folder / "bench.json");
+  std::set<std::string> keys;
+  for (const JsonMember& member : json.members()) keys.insert(member.key);
+  EXPECT_EQ(keys, (std::set<std::string>{"model_name", "seq_length", "micro_batch_size", "global_batch_size", "n_layers", "n_parameters",
+                                         "distributed_mode", "compiler", "recompute", "average_iter_time_ms", "median_iter_time_ms",
+                                         "memory_used_bytes", "memory_used_gb", "predicted_memory_bytes", "predicted_memory_gb", "persistent_bytes",
+                                         "transient_bytes", "saved_for_backward_bytes", "saved_for_backward_count", "tokens_per_second", "tflops",
+                                         "model_flop_utilization_percent", "recomputed_flops_percent", "peak_rss_bytes", "compile_ms", "n_kernels",
+                                         "n_distinct_kernels", "losses", "schema_version"}));
+  EXPECT_GT(json.find("n_kernels")->integer(), json.find("n_distinct_kernels")->integer());
+  EXPECT_GE(json.find("predicted_memory_bytes")->integer(), json.find("memory_used_bytes")->integer());
+  EXPECT_GT(json.find("memory_used_bytes")->integer(), json.find("persistent_bytes")->integer());
+  EXPECT_FALSE(std::filesystem::is_empty(folder / "dump"));
+
+  // Node by node computes the same bits in more memory.
+  std::vector<std::string> eager_words = words;
+  eager_words.insert(eager_words.end(), {"--compile", "eager", "--quiet"});
+  const ProgramResult eager = reprise_run(eager_words);
+  ASSERT_EQ(eager.status, 0) << eager.err;
+  const Json by_node = read_json(folder / "bench.json");
+  EXPECT_EQ(by_node.find("compiler")->string(), "eager");
+  EXPECT_EQ(*by_node.find("losses"), *json.find("losses"));
+  EXPECT_GT(by_node.find("memory_used_bytes")->integer(), json.find("memory_used_bytes")->integer());
+}
+
+}  // namespace
+}  // namespace reprise::test
