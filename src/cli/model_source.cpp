@@ -46,7 +46,9 @@ ModelSource find_model(const std::string& text) {
   if (text.ends_with(".toml")) return model_of_toml(text);
   if (is_folder(text) || text.find('/') != std::string::npos) {
     const std::filesystem::path folder = find_model_folder(text);
-    return {read_config(folder).config, folder};
+    ModelSource source{read_config(folder).config, std::nullopt};
+    if (std::filesystem::exists(folder / "model.safetensors")) source.folder = folder;
+    return source;
   }
   return {named_config(text), std::nullopt};
 }

@@ -14,10 +14,10 @@ namespace reprise {
 
 struct ModelSource {
   GptConfig config;
-  std::optional<std::filesystem::path> folder;  // with weights: a Hugging Face folder, or a run's model/
+  std::optional<std::filesystem::path> folder;  // of the weights: a Hugging Face folder, or a run's model/
 };
 
-/// Finds the model. A path is one that holds a slash, ends in .toml, or exists as a folder. UserError when it is nothing of
+/// Finds the model. A folder without weights gives shapes, as a name does. A path is one that holds a slash, ends in .toml, or exists as a folder. UserError when it is nothing of
 /// the kind, with the nearest name.
 ModelSource find_model(const std::string& text);
 

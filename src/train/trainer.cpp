@@ -45,17 +45,38 @@ GptProgramOptions program_options(const TrainerOptions& options, bool evaluate) 
   return programs;
 }
 
-EngineOptions engine_options(const TrainerOptions& options) {
+std::int64_t predicted_bytes(const TrainerOptions& options, bool evaluate) {
+  CompileOptions compile = options.compile;
+  compile.dump.clear();
+  return lay_out_engine(compile_gpt(program_options(options, evaluate), compile).list()).peak_bytes();
+}
+
+/// Options of a smaller run that fits into `available` bytes: fewer rows at once, then shorter ones; empty when none does.
+std::string smaller_run(TrainerOptions options, bool evaluate, std::uint64_t available) {
+  constexpr std::int64_t kLeastBlock = 16;
+  const std::int64_t rows = options.micro_batch_size * options.micro_steps;
+  while (options.micro_batch_size > 1 || options.block_size / 2 >= kLeastBlock) {
+    std::int64_t& size = options.micro_batch_size > 1 ? options.micro_batch_size : options.block_size;
+    size /= 2;
+    options.micro_steps = (rows + options.micro_batch_size - 1) / options.micro_batch_size;
+    options.config.block_size = options.block_size;
+    if (static_cast<std::uint64_t>(predicted_bytes(options, evaluate)) > available) continue;
+    return fmt::format("the same command with --micro_batch_size {} --global_batch_size {} --block_size {}", options.micro_batch_size,
+                       options.micro_batch_size * options.micro_steps, options.block_size);
+  }
+  return "";
+}
+
+EngineOptions engine_options(const TrainerOptions& options, const GptPrograms& programs) {
   EngineOptions engine;
   engine.threads = options.compile.threads;
   engine.target = options.compile.target;
   engine.executors = options.compile.executors;
   engine.what = "training";
-  if (options.micro_batch_size > 1) {
-    engine.suggestion = fmt::format("--micro_batch_size {} --global_batch_size {}", options.micro_batch_size / 2,
-                                    options.micro_batch_size * options.micro_steps);
-  } else if (options.block_size > 1) {
-    engine.suggestion = fmt::format("--block_size {}", options.block_size / 2);
+  const std::uint64_t available = available_memory_bytes();
+  engine.available_bytes = available;
+  if (static_cast<std::uint64_t>(lay_out_engine(programs.list()).peak_bytes()) > available) {
+    engine.suggestion = smaller_run(options, programs.eval.has_value(), available);
   }
   return engine;
 }
@@ -109,7 +130,7 @@ struct Trainer::State {
         run(run_in),
         data(data_in),
         programs(compile_gpt(program_options(options, data.validation.has_value()), options.compile)),
-        engine(programs.list(), engine_options(options)),
+        engine(programs.list(), engine_options(options, programs)),
         steps(programs, engine, options, data.train.tokens()),
         probe(programs, engine, options.adamw),
         printer([this](std::string_view text) { if (options.out) options.out(text); }, options.style),

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
@@ -37,8 +38,8 @@ class BadInput : public ::testing::Test {
 
   /// A run of one step in `out`, quick where nothing goes wrong.
   static std::vector<std::string> train_words(const std::string& out, std::vector<std::string> more = {}, const std::string& text = "text.txt") {
-    std::vector<std::string> words{"train", "--data", path(text), "--out", path(out), "--model", "toy-gpt", "--micro_batch_size", "2",
-                                   "--threads", "1", "--eval_batches", "1"};
+    std::vector<std::string> words{"train", "--data", path(text), "--out", path(out), "--model", "toy-gpt", "--threads", "1", "--eval_batches", "1"};
+    if (std::find(more.begin(), more.end(), "--micro_batch_size") == more.end()) words.insert(words.end(), {"--micro_batch_size", "2"});
     words.insert(words.end(), more.begin(), more.end());
     return words;
   }
@@ -256,9 +257,11 @@ TEST_F(BadInput, FolderIsReadOnly) {
 }
 
 TEST_F(BadInput, MemoryDoesNotSuffice) {
-  const ProgramResult result = reprise_run({"bench", "Llama-2-7b-hf", "--micro_batch_size", "4096", "--n_layers", "2", "--block_size", "256", "--quiet"});
-  EXPECT_EQ(result.status, 2) << result.err;
-  for (const char* phrase : {"not enough memory for the benchmark", " needed, ", " available ", "this fits: reprise bench Llama-2-7b-hf"}) {
+  expect_refusal({"bench", "pythia-160m", "--micro_batch_size", "65536", "--n_layers", "1", "--block_size", "512", "--quiet"},
+                 "bytes); this fits: reprise bench pythia-160m --n_layers 1 --block_size 512 --micro_batch_size ");
+  const ProgramResult result = reprise_run(train_words("bad", {"--micro_batch_size", "8388608", "--quiet"}));
+  EXPECT_EQ(result.status, 2);
+  for (const char* phrase : {"not enough memory for training: ", " needed, ", " available ", "this fits: the same command with --micro_batch_size "}) {
     EXPECT_NE(result.err.find(phrase), std::string::npos) << phrase << "\n" << result.err;
   }
 }
