@@ -205,8 +205,9 @@ int train_in(const RunDirectory& run, const ResolvedOptions& options, const std:
   const TrainResult result = trainer.run();
   if (result.signal != 0) return kExitSignal + result.signal;
   const std::string folder = shell_word(run.path().string());
+  if (!result.trained) fmt::print(stderr, "reprise: the run had ended already, after {} steps; --max_steps makes it longer\n", result.step);
   if (result.validation_loss) fmt::print("validation loss {:.4f} after {} steps; model in {}/model\n", *result.validation_loss, result.step, folder);
-  else fmt::print("loss {:.4f} after {} steps; model in {}/model\n", result.loss, result.step, folder);
+  else if (result.trained) fmt::print("loss {:.4f} after {} steps; model in {}/model\n", result.loss, result.step, folder);
   fmt::print("write text with: reprise generate {}\n", folder);
   return 0;
 }

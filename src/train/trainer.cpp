@@ -283,6 +283,7 @@ TrainResult Trainer::run() {
     timer.start();
     const StepResult outcome = s.run_step();
     timer.stop();
+    result.trained = true;
     result.loss = outcome.loss;
     result.signal = options.stop_signal != nullptr ? options.stop_signal->load() : 0;
     const bool timed_out = options.max_seconds && seconds_since(start) >= *options.max_seconds;

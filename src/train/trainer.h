@@ -51,6 +51,7 @@ struct TrainerOptions {
 
 struct TrainResult {
   std::int64_t step = 0;
+  bool trained = false;                     // false: the run had ended before
   double loss = 0;                          // of the last step
   std::optional<double> validation_loss;    // the last measured
   int signal = 0;                           // what interrupted the run; 0: it ended

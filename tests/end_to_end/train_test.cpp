@@ -127,6 +127,9 @@ TEST_F(Train, QuietPrintsResultsOnly) {
   EXPECT_EQ(trained.status, 0);
   EXPECT_EQ(trained.err, "");
   EXPECT_TRUE(trained.out.starts_with("loss ")) << trained.out;
+  // Nothing is left to do, until the end is moved.
+  EXPECT_NE(reprise_run({"train", "--resume", at("run")}).err.find("the run had ended already, after 2 steps"), std::string::npos);
+  EXPECT_NE(reprise_run({"train", "--resume", at("run"), "--max_steps", "3"}).out.find("after 3 steps"), std::string::npos);
 }
 
 TEST_F(Train, ConfigurationFileGivesTheSameRun) {
