@@ -122,7 +122,8 @@ struct Trainer::State {
   AppendFile log;
   std::optional<MetricsWriter> metrics;
   TrainState progress;
-  std::int64_t saved_step = -1;
+  std::int64_t saved_step = -1;     // of the latest checkpoint
+  std::int64_t exported_step = -1;  // of the model folder, where this process wrote it
   std::optional<double> validation_loss;
 
   State(TrainerOptions options_in, const RunDirectory& run_in, const Dataset& data_in, bool resume)
@@ -165,14 +166,19 @@ struct Trainer::State {
     log.append(line + "\n");
   }
 
+  /// Makes checkpoint and model folder those of this step. A run killed between the two has the one without the other.
   void save() {
-    if (saved_step == progress.step) return;
-    progress.has_validation_loss = validation_loss.has_value();
-    progress.validation_loss = validation_loss.value_or(0);
     const std::vector<TensorSlot> parameters = parameter_slots(programs, engine);
-    save_checkpoint(run.path(), progress, parameters, optimizer_slots(programs, engine), options.keep_last);
-    save_model_folder(run.model(), options.config, parameters, data.tokenizer->to_json());
-    saved_step = progress.step;
+    if (saved_step != progress.step) {
+      progress.has_validation_loss = validation_loss.has_value();
+      progress.validation_loss = validation_loss.value_or(0);
+      save_checkpoint(run.path(), progress, parameters, optimizer_slots(programs, engine), options.keep_last);
+      saved_step = progress.step;
+    }
+    if (exported_step != progress.step) {
+      save_model_folder(run.model(), options.config, parameters, data.tokenizer->to_json());
+      exported_step = progress.step;
+    }
   }
 
   double validate() {
@@ -297,6 +303,7 @@ TrainResult Trainer::run() {
     if (due(options.save_interval) || ended) s.save();
     if (logging) timer.reset();
   }
+  s.save();
   s.printer.finish();
   if (result.signal != 0) s.say(fmt::format("interrupted after step {}; continue with: {}", s.progress.step, options.resume_command));
   result.step = s.progress.step;

@@ -136,6 +136,16 @@ TEST_F(TrainerTest, LearnsAndLeavesARun) {
 
 TEST_F(TrainerTest, ResumesToTheSameBits) { EXPECT_EQ(trained(kNothing), trained_in_two(kNothing)); }
 
+TEST_F(TrainerTest, ResumingAFinishedRunMakesUpForItsModelFolder) {
+  const RunDirectory run = new_run();
+  const Dataset data = dataset(run);
+  Trainer(options(data), run, data, false).run();
+  const std::string model = read_text_file(run.model() / "model.safetensors");
+  std::filesystem::remove_all(run.model());  // as when the run was killed after its last checkpoint
+  Trainer(options(data), run, data, true).run();
+  EXPECT_EQ(read_text_file(run.model() / "model.safetensors"), model);
+}
+
 TEST_F(TrainerTest, ResumesToTheSameBitsWithDropoutAndAccumulation) {
   const auto change = [](TrainerOptions& o) {
     o.config.set_dropout(0.2);
