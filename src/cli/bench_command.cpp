@@ -68,8 +68,7 @@ int run_bench(const ResolvedOptions& options) {
   if (!options.get_flag("quiet")) {
     bench.report = [](std::string_view line) { fmt::print(stderr, "{}\n", line); };
   }
-  const std::uint64_t available = available_memory_bytes();
-  if (static_cast<std::uint64_t>(predict_benchmark_bytes(bench)) > available) bench.suggestion = smaller_command(options, bench, available);
+  bench.suggest = [&options, smaller = bench](std::uint64_t available) { return smaller_command(options, smaller, available); };
   const BenchmarkResult result = run_benchmark(bench);
   fmt::print(json_only ? stderr : stdout, "{}", summary_text(result));
   if (options.has("json")) write_text_file(options.get_text("json"), write_json(summary_json(result), 2) + "\n");

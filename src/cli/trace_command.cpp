@@ -38,7 +38,7 @@ Trace trace_at(const std::string& stage, const TrainingRequest& request, const C
   TrainingTraces traces = trace_training(request, compile);
   if (stage == "joint") return std::move(traces.joint.trace);
   if (stage == "step") return std::move(traces.step.trace);
-  if (stage == "claimed") return claim_trace(traces.step.trace, compile.executors, compile.target, compile.threads).trace;
+  if (stage == "claimed") return clean_and_claim(traces.step.trace, compile).trace;
   return compile_trace(traces.step.trace, compile).claimed.trace;
 }
 

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
@@ -35,10 +36,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Characters that a shell takes as they are.
+/// The text as a shell takes it for one word.
 std::string shell_word(const std::string& text) {
-  const bool plain = !text.empty() && text.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./+:,=@%") == std::string::npos;
-  if (plain) return text;
+  constexpr std::string_view kPlain = "_-./+:,=@%";
+  const auto plain = [&](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || kPlain.find(c) != std::string_view::npos; };
+  if (!text.empty() && std::all_of(text.begin(), text.end(), plain)) return text;
   std::string quoted = "'";
   for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
   return quoted + "'";
@@ -165,8 +167,8 @@ std::string model_line(const TrainerOptions& train) {
 }
 
 std::string memory_line(const ResolvedOptions& options, std::int64_t predicted, std::uint64_t available) {
-  return fmt::format("memory  predicted {} ({} available) · recompute {}{}", format_bytes(predicted), format_bytes(static_cast<std::int64_t>(available)),
-                     options.get_text("recompute"), options.given("recompute") ? "" : " (default)");
+  return fmt::format("memory  predicted {} ({} available) · recompute {}{}", format_bytes(predicted),
+                     format_bytes(static_cast<std::int64_t>(available)), options.get_text("recompute"), options.given("recompute") ? "" : " (default)");
 }
 
 RunDirectory make_run(const ResolvedOptions& options) {

@@ -72,6 +72,17 @@ std::vector<std::uint32_t> trace_order(const ClaimedTrace& claimed) {
   return order;
 }
 
+ClaimedTrace claim(const Trace& clean, StageFiles& files, const CompileOptions& options) {
+  ClaimedTrace claimed = run_stage("claim", clean, files, [&] {
+    ClaimedTrace result = claim_trace(clean, options.executors, options.target, options.threads);
+    if (options.as_traced) forbid_in_place(result);
+    verify_or_throw(result.trace, "the claim stage");
+    return result;
+  });
+  files.dump("claim", claimed.trace);
+  return claimed;
+}
+
 }  // namespace
 
 PureForward make_pure(const Trace& forward, const CompileOptions& options) {
@@ -85,17 +96,15 @@ PureForward make_pure(const Trace& forward, const CompileOptions& options) {
   return {run_named(std::move(drawn.trace), cleaning_passes(options), files, options), drawn.words};
 }
 
+ClaimedTrace clean_and_claim(const Trace& trace, const CompileOptions& options) {
+  StageFiles files = files_of(options, trace.name);
+  return claim(run_named(trace, cleaning_passes(options), files, options), files, options);
+}
+
 CompiledTrace compile_trace(const Trace& trace, const CompileOptions& options, std::vector<std::string> session_states) {
   StageFiles files = files_of(options, trace.name);
   const Trace clean = run_named(trace, cleaning_passes(options), files, options);
-
-  const ClaimedTrace claimed = run_stage("claim", clean, files, [&] {
-    ClaimedTrace result = claim_trace(clean, options.executors, options.target, options.threads);
-    if (options.as_traced) forbid_in_place(result);
-    verify_or_throw(result.trace, "the claim stage");
-    return result;
-  });
-  files.dump("claim", claimed.trace);
+  const ClaimedTrace claimed = claim(clean, files, options);
 
   CompiledTrace compiled;
   compiled.name = trace.name;

@@ -44,6 +44,9 @@ PureForward make_pure(const Trace& forward, const CompileOptions& options);
 /// its trace was left in and the command that replays it.
 CompiledTrace compile_trace(const Trace& trace, const CompileOptions& options, std::vector<std::string> session_states = {});
 
+/// The first part of compile_trace: simplify, cse, dce -> claim.
+ClaimedTrace clean_and_claim(const Trace& trace, const CompileOptions& options);
+
 struct TrainingRequest {
   Trace forward;               // outputs: the loss (a floating scalar) at index `loss`, and anything else
   std::size_t loss = 0;

@@ -137,7 +137,10 @@ BenchmarkResult run_benchmark(const BenchmarkOptions& options) {
   engine_options.target = options.compile.target;
   engine_options.executors = options.compile.executors;
   engine_options.what = "the benchmark";
-  engine_options.suggestion = options.suggestion;
+  const std::uint64_t available = available_memory_bytes();
+  engine_options.available_bytes = available;
+  const std::int64_t needed = lay_out_engine(programs.list()).peak_bytes();
+  if (static_cast<std::uint64_t>(needed) > available && options.suggest) engine_options.suggestion = options.suggest(available);
   Engine engine(programs.list(), engine_options);
   result.compile_ms = ms_since(compiling);
   count_kernels(programs, result);

@@ -28,7 +28,8 @@ struct BenchmarkOptions {
   std::int64_t warmup_iters = 25;   // not counted
   std::uint64_t seed = 1337;
   CompileOptions compile;           // `as_traced` is the compiler "eager"
-  std::string suggestion;           // a command that fits, for the refusal
+  /// For the refusal: a command that fits into so many bytes, or nothing.
+  std::function<std::string(std::uint64_t available)> suggest;
   double peak_seconds = 0.7;        // longest time to measure the machine's matrix products
   std::function<void(std::string_view line)> report;  // told of every iteration
 };
