@@ -66,9 +66,21 @@ void for_each_cgroup(const std::string& root, const std::string& controller, con
   visit(mount);
 }
 
-std::size_t cache_bytes(int name, std::size_t otherwise) {
-  const long size = sysconf(name);
-  return size > 0 ? static_cast<std::size_t>(size) : otherwise;
+/// Size of the data or unified cache of `level` as the kernel lists it: what the processor says of itself counts cores that a
+/// virtual machine does not have. `otherwise` where there is no list.
+std::size_t cache_bytes(int level, std::size_t otherwise) {
+  for (int index = 0; index < 8; ++index) {
+    const std::string folder = "/sys/devices/system/cpu/cpu0/cache/index" + std::to_string(index);
+    std::ifstream level_file(folder + "/level");
+    std::ifstream type_file(folder + "/type");
+    std::ifstream size_file(folder + "/size");
+    int found = 0;
+    std::string type;
+    std::size_t kibibytes = 0;
+    if (!(level_file >> found) || !(type_file >> type) || !(size_file >> kibibytes)) continue;
+    if (found == level && type != "Instruction") return kibibytes * 1024;
+  }
+  return otherwise;
 }
 
 }  // namespace
@@ -101,9 +113,9 @@ Target detect_target() {
   Target target;
   target.isa = detect_isa();
   target.has_avx512_bf16 = target.isa == IsaLevel::v4 && __builtin_cpu_supports("avx512bf16");
-  target.l1_bytes = cache_bytes(_SC_LEVEL1_DCACHE_SIZE, target.l1_bytes);
-  target.l2_bytes = cache_bytes(_SC_LEVEL2_CACHE_SIZE, target.l2_bytes);
-  target.l3_bytes = cache_bytes(_SC_LEVEL3_CACHE_SIZE, target.l3_bytes);
+  target.l1_bytes = cache_bytes(1, target.l1_bytes);
+  target.l2_bytes = cache_bytes(2, target.l2_bytes);
+  target.l3_bytes = cache_bytes(3, target.l3_bytes);
   cpu_set_t affinity;
   CPU_ZERO(&affinity);
   target.cores = sched_getaffinity(0, sizeof(affinity), &affinity) == 0 ? CPU_COUNT(&affinity)
