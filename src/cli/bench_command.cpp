@@ -10,6 +10,7 @@
 #include "cli/commands.h"
 #include "cli/execution.h"
 #include "cli/model_source.h"
+#include "cli/standard_streams.h"
 #include "io/file_write.h"
 #include "train/benchmark.h"
 
@@ -66,11 +67,12 @@ int run_bench(const ResolvedOptions& options) {
   BenchmarkOptions bench = benchmark_options(options);
   const bool json_only = options.has("json") && options.get_text("json") == "-";
   if (!options.get_flag("quiet")) {
-    bench.report = [](std::string_view line) { fmt::print(stderr, "{}\n", line); };
+    bench.report = [](std::string_view line) { print_error(fmt::format("{}\n", line)); };
   }
   bench.suggest = [&options, smaller = bench](std::uint64_t available) { return smaller_command(options, smaller, available); };
   const BenchmarkResult result = run_benchmark(bench);
-  fmt::print(json_only ? stderr : stdout, "{}", summary_text(result));
+  if (json_only) print_error(summary_text(result));
+  else fmt::print("{}", summary_text(result));
   if (options.has("json")) write_text_file(options.get_text("json"), write_json(summary_json(result), 2) + "\n");
   return 0;
 }

@@ -13,6 +13,7 @@
 #include "cli/commands.h"
 #include "cli/execution.h"
 #include "cli/model_source.h"
+#include "cli/standard_streams.h"
 #include "nn/gpt_config_json.h"
 #include "train/gpt_programs.h"
 #include "train/model_folder.h"
@@ -96,7 +97,7 @@ int run_generate(const ResolvedOptions& options) {
   if (!stream) write_out(text);
   write_out(decoder.finish() + "\n");
   if (!options.get_flag("quiet")) {
-    fmt::print(stderr, "{} tokens in {:.2f} s, {:.0f} tokens/s\n", written, seconds, static_cast<double>(written) / std::max(seconds, 1e-9));
+    print_error(fmt::format("{} tokens in {:.2f} s, {:.0f} tokens/s\n", written, seconds, static_cast<double>(written) / std::max(seconds, 1e-9)));
   }
   return 0;
 }

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "cli/commands.h"
+#include "cli/standard_streams.h"
 #include "cli/version.h"
 #include "options/completion.h"
 #include "options/help_text.h"
@@ -62,14 +63,14 @@ int run_program(const std::vector<std::string>& words) {
 
 int fail(int status, const char* text) {
   std::fflush(stdout);
-  fmt::print(stderr, "reprise: {}\n", text);
+  print_error(fmt::format("reprise: {}\n", text));
   return status;
 }
 
 int guarded(const std::vector<std::string>& words) {
   try {
     const int status = run_program(words);
-    if (std::fflush(stdout) != 0) return fail(kExitUserError, "standard output cannot be written; is what reads it still there?");
+    if (!output_is_written()) return fail(kExitUserError, "standard output cannot be written; is what reads it still there?");
     return status;
   } catch (const UserError& error) {
     return fail(kExitUserError, error.what());
@@ -86,8 +87,9 @@ int guarded(const std::vector<std::string>& words) {
 }  // namespace reprise
 
 int main(int argc, char** argv) {
+  reprise::open_standard_streams();
   reprise::set_log_callback([](reprise::LogLevel level, const std::string& message) {
-    fmt::print(stderr, "reprise: {}{}\n", level == reprise::LogLevel::warning ? "warning: " : "", message);
+    reprise::print_error(fmt::format("reprise: {}{}\n", level == reprise::LogLevel::warning ? "warning: " : "", message));
   });
   return reprise::guarded(std::vector<std::string>(argv + 1, argv + argc));
 }

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
-#include <cstdio>
+#include <exception>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -19,6 +19,7 @@
 #include "cli/commands.h"
 #include "cli/execution.h"
 #include "cli/model_source.h"
+#include "cli/standard_streams.h"
 #include "cli/stop_signal.h"
 #include "cli/units.h"
 #include "io/directory.h"
@@ -118,6 +119,8 @@ LrSchedule make_schedule(const ResolvedOptions& options, std::int64_t steps) {
   return schedule;
 }
 
+std::string resume_command(const RunDirectory& run) { return "reprise train --resume " + shell_word(run.path().string()); }
+
 TrainerOptions trainer_options(const ResolvedOptions& options, const ModelSource& source, const Dataset& data, const RunDirectory& run) {
   TrainerOptions train;
   train.config = source.config;
@@ -144,7 +147,7 @@ TrainerOptions trainer_options(const ResolvedOptions& options, const ModelSource
   train.keep_last = options.get_int("keep_last");
   train.log_interval = options.get_int("log_interval");
   train.compile = compile_options(options);
-  train.resume_command = "reprise train --resume " + shell_word(run.path().string());
+  train.resume_command = resume_command(run);
   return train;
 }
 
@@ -176,11 +179,18 @@ RunDirectory make_run(const ResolvedOptions& options) {
   return RunDirectory::create(options.get_text("out"), config_text(options), options.get_flag("overwrite"));
 }
 
+/// Whether reading it uses it up: standard input, a pipe.
+bool is_stream(const std::string& path) {
+  std::error_code ignored;
+  const fs::file_status status = fs::status(path, ignored);
+  return path == "-" || (fs::exists(status) && !fs::is_regular_file(status) && !fs::is_directory(status));
+}
+
 /// What must hold before a folder is made, or an old run removed: the model and the text are there.
 void check_inputs(const ResolvedOptions& options) {
   choose_model(options, nullptr);
   for (const std::string& path : options.get_list("data")) {
-    if (path != "-") TextDocument::load(path);
+    if (!is_stream(path)) TextDocument::load(path);
   }
 }
 
@@ -194,20 +204,18 @@ int train_in(const RunDirectory& run, const ResolvedOptions& options, const std:
   train.stop_signal = &signal;
   if (!options.get_flag("quiet")) {
     train.style = terminal_style(STDERR_FILENO);
-    train.out = [](std::string_view text) {
-      std::fwrite(text.data(), 1, text.size(), stderr);
-      std::fflush(stderr);
-    };
-    fmt::print(stderr, "{}\n{}\n", data_line(options, data), model_line(train));
+    train.out = print_error;
+    print_error(fmt::format("{}\n{}\n", data_line(options, data), model_line(train)));
   }
   const std::uint64_t available = available_memory_bytes();
   Trainer trainer(std::move(train), run, data, resume);
-  if (!options.get_flag("quiet")) fmt::print(stderr, "{}\n", memory_line(options, trainer.engine().predicted_peak_bytes(), available));
+  if (!options.get_flag("quiet")) print_error(memory_line(options, trainer.engine().predicted_peak_bytes(), available) + "\n");
 
+  look_for_stop_signals();
   const TrainResult result = trainer.run();
   if (result.signal != 0) return kExitSignal + result.signal;
   const std::string folder = shell_word(run.path().string());
-  if (!result.trained) fmt::print(stderr, "reprise: the run had ended already, after {} steps; --max_steps makes it longer\n", result.step);
+  if (!result.trained) print_error(fmt::format("reprise: the run had ended already, after {} steps; --max_steps makes it longer\n", result.step));
   if (result.validation_loss) fmt::print("validation loss {:.4f} after {} steps; model in {}/model\n", *result.validation_loss, result.step, folder);
   else if (result.trained) fmt::print("loss {:.4f} after {} steps; model in {}/model\n", result.loss, result.step, folder);
   fmt::print("write text with: reprise generate {}\n", folder);
@@ -221,9 +229,10 @@ int run_train(const ResolvedOptions& options) {
   const bool resume = options.has("resume");
   if (!resume) check_inputs(options);
   const RunDirectory run = make_run(options);
+  set_early_stop_message(fmt::format("reprise: interrupted before the first step; continue with: {}\n", resume_command(run)));
   try {
     return train_in(run, options, signal);
-  } catch (const UserError&) {
+  } catch (const std::exception&) {
     // A new run that did not get to train leaves nothing to resume, and would be in the way of the next attempt.
     if (!resume && !latest_checkpoint(run.path()) && !fs::exists(run.path() / "metrics.jsonl")) remove_path(run.path());
     throw;
