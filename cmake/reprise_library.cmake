@@ -6,6 +6,9 @@ add_library(reprise_flags INTERFACE)
 target_include_directories(reprise_flags INTERFACE "${CMAKE_SOURCE_DIR}/src")
 target_compile_options(reprise_flags INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wconversion -ffp-contract=off -march=x86-64-v2)
+# Formulas join comparisons by | and & so that they become branch-free vector code.
+target_compile_options(reprise_flags INTERFACE
+  $<$<CXX_COMPILER_ID:Clang>:-Wno-bitwise-conditional-parentheses> $<$<CXX_COMPILER_ID:Clang>:-Wno-bitwise-instead-of-logical>)
 if(REPRISE_WERROR)
   target_compile_options(reprise_flags INTERFACE -Werror)
 endif()

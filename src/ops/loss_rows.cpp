@@ -44,7 +44,7 @@ Types infer_cross_entropy_backward(const Node& node, TypeSpan inputs) {
   const std::size_t count = node.as<CrossEntropyAttrs>().has_weight ? 5 : 4;
   require_count(node, inputs, count, count);
   require_logits(node, inputs);
-  for (const std::size_t i : {2, 3}) {
+  for (const std::size_t i : {2u, 3u}) {
     require_types(inputs[i] == row_type(inputs[0]), node, inputs, fmt::format("input {} must be {}", i, row_type(inputs[0]).str()));
   }
   if (count == 5) require_class_weight(node, inputs, 4);
@@ -99,13 +99,14 @@ std::vector<ValueId> decompose_cross_entropy_backward(Builder& b, const Node& no
   const double s = attrs.label_smoothing;
   const double share = s / static_cast<double>(classes);
   const ValueId lse = inputs[2];
+  const std::optional<Ints> all;  // named: gcc 12 with -fsanitize=address takes a temporary to be uninitialized
   const auto column = [&](ValueId row) { return ops::unsqueeze(b, row, {1}); };
   ValueId at_target = ops::full(b, b.shape(lse), wide, 1 - s);
   ValueId pull = ops::full(b, b.shape(lse), wide, 1);
   if (attrs.has_weight) {
     at_target = ops::mul_scalar(b, ops::index_select(b, parts.weight, 0, parts.target), 1 - s);
     pull = at_target;
-    if (s != 0) pull = ops::add(b, pull, ops::mul_scalar(b, ops::sum(b, parts.weight), share));
+    if (s != 0) pull = ops::add(b, pull, ops::mul_scalar(b, ops::sum(b, parts.weight, all), share));
   }
   if (attrs.z_loss != 0) pull = ops::add(b, pull, ops::mul_scalar(b, lse, 2 * attrs.z_loss));
   const ValueId hot = ops::cast(b, ops::one_hot(b, parts.target, classes), wide);

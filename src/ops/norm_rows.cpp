@@ -202,16 +202,18 @@ RowCount row_count(const TensorType& x) {
 template <bool kLayer>
 void evaluate_norm(EvalContext& context) {
   const auto& attrs = context.node().as<NormAttrs>();
-  const auto [rows, width] = row_count(context.in_type(0));
+  const RowCount shape = row_count(context.in_type(0));
+  const std::size_t row_total = shape.rows;
+  const std::size_t width = shape.width;
   EvalContext::dispatch_float(context.in_type(0).dtype, [&](auto zero) {
     using C = decltype(zero);
     const std::vector<C> x = context.load<C>(0);
     const Factor<C> weight = load_factor<C>(context, 1);
     const std::vector<C> bias = attrs.has_bias ? context.load<C>(attrs.has_weight ? 2 : 1) : std::vector<C>();
     std::vector<C> y(x.size());
-    std::vector<C> mean(rows);
-    std::vector<C> rstd(rows);
-    for (std::size_t r = 0; r < rows; ++r) {
+    std::vector<C> mean(row_total);
+    std::vector<C> rstd(row_total);
+    for (std::size_t r = 0; r < row_total; ++r) {
       const auto load = [&](std::size_t i) { return x[r * width + i]; };
       const auto store = [&](std::size_t i, C value) { y[r * width + i] = value; };
       const auto eps = static_cast<C>(attrs.eps);
@@ -235,7 +237,9 @@ void evaluate_norm(EvalContext& context) {
 template <bool kLayer>
 void evaluate_norm_backward(EvalContext& context) {
   const auto& attrs = context.node().as<NormAttrs>();
-  const auto [row_total, width] = row_count(context.in_type(0));
+  const RowCount shape = row_count(context.in_type(0));
+  const std::size_t row_total = shape.rows;
+  const std::size_t width = shape.width;
   const std::size_t gy_input = kLayer ? 3 : 2;
   EvalContext::dispatch_float(context.in_type(0).dtype, [&](auto zero) {
     using C = decltype(zero);

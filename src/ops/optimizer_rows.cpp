@@ -58,8 +58,8 @@ Types infer_adamw(const Node& node, TypeSpan inputs) {
   const auto& a = node.as<AdamWAttrs>();
   const AdamWPlaces at = places(a);
   require_count(node, inputs, at.count, at.count);
-  for (const std::size_t i : {0, 1, 2, 3}) require_real(node, inputs, i);
-  for (const std::size_t i : {1, 2, 3}) {
+  for (const std::size_t i : {0u, 1u, 2u, 3u}) require_real(node, inputs, i);
+  for (const std::size_t i : {1u, 2u, 3u}) {
     require_types(inputs[i].shape == inputs[0].shape, node, inputs, "parameter, gradient and moments must have one shape");
   }
   const DType wide = statistic_dtype(inputs[0].dtype);
