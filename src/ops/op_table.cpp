@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include <deque>
+#include <map>
 #include <mutex>
 #include <optional>
 
@@ -15,7 +15,7 @@ namespace {
 struct Table {
   std::mutex mutex;
   std::vector<std::optional<OpRow>> builtin{kBuiltinOpcodeCount};
-  std::deque<OpRow> user;  // a deque never moves its elements
+  std::map<Opcode, OpRow> user;  // a map never moves its elements
 
   Table() {
     for (auto* family : {constant_rows, pointwise_rows, binary_rows, reduction_rows, scan_rows, softmax_rows, order_rows,
@@ -45,9 +45,9 @@ const OpRow& op_row(Opcode opcode) {
     return *row;
   }
   const std::lock_guard lock(all.mutex);
-  const std::size_t index = opcode.index - kBuiltinOpcodeCount;
-  REPRISE_CHECK(index < all.user.size(), fmt::format("op {} has no row", opcode_name(opcode)));
-  return all.user[index];
+  const auto found = all.user.find(opcode);
+  REPRISE_CHECK(found != all.user.end(), fmt::format("op {} has no row", opcode_name(opcode)));
+  return found->second;
 }
 
 Opcode register_op(std::string_view name, OpRow row) {
@@ -57,9 +57,9 @@ Opcode register_op(std::string_view name, OpRow row) {
   }
   Table& all = table();
   const std::lock_guard lock(all.mutex);
-  row.opcode = register_opcode(name);
-  all.user.push_back(std::move(row));
-  return all.user.back().opcode;
+  const Opcode opcode = row.opcode = register_opcode(name);
+  all.user.emplace(opcode, std::move(row));
+  return opcode;
 }
 
 }  // namespace reprise
