@@ -52,11 +52,10 @@ void Module::attach(std::string_view name, const Module& child) {
 
 void Module::collect(const Node& node, const std::string& prefix, std::vector<std::pair<NamedParameter, Parameter>>& found) {
   for (const auto& [name, parameter] : node.parameters) {
-    const bool seen = std::any_of(found.begin(), found.end(), [&](const auto& entry) { return entry.second.identity() == parameter.identity(); });
+    const void* const identity = parameter.identity();
+    const bool seen = std::any_of(found.begin(), found.end(), [&](const auto& entry) { return entry.second.identity() == identity; });
     if (seen) continue;
-    found.emplace_back(NamedParameter{prefix + name, parameter.shape(), parameter.init(), parameter.trainable(),
-                                      static_cast<std::int64_t>(found.size())},
-                       parameter);
+    found.emplace_back(NamedParameter{prefix + name, parameter.shape(), parameter.init(), static_cast<std::int64_t>(found.size())}, parameter);
   }
   for (const auto& [name, child] : node.children) collect(*child, prefix + name + ".", found);
 }

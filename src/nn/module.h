@@ -35,13 +35,11 @@ struct Initializer {
 class Parameter {
  public:
   Parameter() = default;
-  Parameter(const Shape& shape, Initializer init) : data_(std::make_shared<Data>(Data{"", shape, init, true})) {}
+  Parameter(const Shape& shape, Initializer init) : data_(std::make_shared<Data>(Data{"", shape, init})) {}
 
   bool valid() const { return data_ != nullptr; }
   const Shape& shape() const { return data_->shape; }
   const Initializer& init() const { return data_->init; }
-  bool trainable() const { return data_->trainable; }
-  void set_trainable(bool trainable) { data_->trainable = trainable; }
   /// Name in the module that registered it first.
   const std::string& name() const { return data_->name; }
   /// Equal for handles of one parameter.
@@ -53,7 +51,6 @@ class Parameter {
     std::string name;
     Shape shape;
     Initializer init;
-    bool trainable = true;
   };
   std::shared_ptr<Data> data_;
 };
@@ -63,7 +60,6 @@ struct NamedParameter {
   std::string name;
   Shape shape;
   Initializer init;
-  bool trainable = true;
   std::int64_t index = 0;  // place among the model's parameters: names its random draws
 
   /// Weight decay acts on matrices and embeddings, not on biases and norm weights.

@@ -5,10 +5,10 @@
 
 #include <cstdint>
 #include <optional>
-#include <source_location>
 #include <vector>
 
 #include "ir/trace.h"
+#include "nn/call_site.h"
 
 namespace reprise {
 
@@ -16,7 +16,7 @@ class Tracer;
 
 class Tensor {
  public:
-  using Where = std::source_location;
+  using Where = CallSite;
 
   Tensor() = default;
   Tensor(Tracer& tracer, ValueId id) : tracer_(&tracer), id_(id) {}
@@ -93,10 +93,10 @@ class Tensor {
 
 /// The left operand of an operator, with the place of the call.
 struct Operand {
-  Operand(const Tensor& tensor_in, std::source_location where_in = std::source_location::current())  // NOLINT: implicit on purpose
+  Operand(const Tensor& tensor_in, CallSite where_in = CallSite::current())  // NOLINT: implicit on purpose
       : tensor(tensor_in), where(where_in) {}
   const Tensor& tensor;
-  std::source_location where;
+  CallSite where;
 };
 
 // Operands broadcast as in numpy; both must come from one tracer.

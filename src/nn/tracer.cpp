@@ -38,8 +38,8 @@ void store_all(std::span<const double> values, std::vector<std::byte>& bytes) {
 
 Tracer::Tracer(std::string name, DType dtype) : dtype_(dtype), builder_(trace_) { trace_.name = std::move(name); }
 
-Builder& Tracer::at(std::source_location where) {
-  builder_.context.source = {Interned(place_free(where.file_name())), where.line()};
+Builder& Tracer::at(CallSite where) {
+  builder_.context.source = {Interned(place_free(where.file)), where.line};
   return builder_;
 }
 
@@ -74,8 +74,7 @@ Tensor Tracer::parameter(const Parameter& parameter) {
   REPRISE_CHECK(parameter.valid(), "a parameter was used that no module registered");
   if (const auto found = parameter_values_.find(parameter.identity()); found != parameter_values_.end()) return {*this, found->second};
   const std::string name = joined(builder_.context.module.view(), parameter.name(), '.');
-  return add_parameter(parameter, {name, parameter.shape(), parameter.init(), parameter.trainable(),
-                                   static_cast<std::int64_t>(parameters_.size())});
+  return add_parameter(parameter, {name, parameter.shape(), parameter.init(), static_cast<std::int64_t>(parameters_.size())});
 }
 
 void Tracer::declare(const Module& root) {

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstddef>
-#include <source_location>
 #include <span>
 #include <string>
 #include <string_view>
@@ -43,7 +42,7 @@ class Tracer {
   /// The builder, its context being the module, region and tags in force.
   Builder& builder() { return builder_; }
   /// The builder, its next nodes noted as made at `where`.
-  Builder& at(std::source_location where);
+  Builder& at(CallSite where);
 
   /// A stretch of model code inside a module or a region; ends with the object.
   class [[nodiscard]] Scope {

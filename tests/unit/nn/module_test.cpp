@@ -68,7 +68,7 @@ TEST(Module, DecayIsForMatrices) {
 }
 
 TEST(Initialize, IsNamedBySeedAndIndex) {
-  const NamedParameter a{"a", {64, 33}, Initializer::normal(0.02), true, 0};
+  const NamedParameter a{"a", {64, 33}, Initializer::normal(0.02), 0};
   NamedParameter b = a;
   b.index = 1;
   EXPECT_EQ(initial<float>(a, 1, DType::float32), initial<float>(a, 1, DType::float32));
@@ -77,7 +77,7 @@ TEST(Initialize, IsNamedBySeedAndIndex) {
 }
 
 TEST(Initialize, IsNormal) {
-  const NamedParameter parameter{"a", {512, 512}, Initializer::normal(0.02), true, 3};
+  const NamedParameter parameter{"a", {512, 512}, Initializer::normal(0.02), 3};
   const std::vector<float> values = initial<float>(parameter, 7, DType::float32);
   double sum = 0;
   double squares = 0;
@@ -96,7 +96,7 @@ TEST(Initialize, IsNormal) {
 }
 
 TEST(Initialize, OtherTypesHoldTheFloatValues) {
-  const NamedParameter parameter{"a", {5, 3}, Initializer::normal(1), true, 0};
+  const NamedParameter parameter{"a", {5, 3}, Initializer::normal(1), 0};
   const std::vector<float> values = initial<float>(parameter, 1, DType::float32);
   const std::vector<double> wide = initial<double>(parameter, 1, DType::float64);
   const std::vector<bfloat16> narrow = initial<bfloat16>(parameter, 1, DType::bfloat16);
@@ -104,8 +104,8 @@ TEST(Initialize, OtherTypesHoldTheFloatValues) {
     EXPECT_EQ(wide[i], static_cast<double>(values[i]));
     EXPECT_EQ(narrow[i].bits, to_bfloat16(values[i]).bits);
   }
-  EXPECT_EQ(initial<float>({"b", {3}, Initializer::ones(), true, 0}, 1, DType::float32), std::vector<float>(3, 1.0f));
-  EXPECT_EQ(initial<float>({"b", {3}, Initializer::zeros(), true, 0}, 1, DType::float32), std::vector<float>(3, 0.0f));
+  EXPECT_EQ(initial<float>({"b", {3}, Initializer::ones(), 0}, 1, DType::float32), std::vector<float>(3, 1.0f));
+  EXPECT_EQ(initial<float>({"b", {3}, Initializer::zeros(), 0}, 1, DType::float32), std::vector<float>(3, 0.0f));
   std::vector<std::byte> short_bytes(4);
   EXPECT_INTERNAL_ERROR(initialize(parameter, 1, DType::float32, short_bytes), "wrong number of bytes for a");
 }
