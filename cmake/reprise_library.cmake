@@ -6,9 +6,11 @@ add_library(reprise_flags INTERFACE)
 target_include_directories(reprise_flags INTERFACE "${CMAKE_SOURCE_DIR}/src")
 target_compile_options(reprise_flags INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wconversion -ffp-contract=off -march=x86-64-v2)
-# Formulas join comparisons by | and & so that they become branch-free vector code.
-target_compile_options(reprise_flags INTERFACE
-  $<$<CXX_COMPILER_ID:Clang>:-Wno-bitwise-conditional-parentheses> $<$<CXX_COMPILER_ID:Clang>:-Wno-bitwise-instead-of-logical>)
+# For clang: formulas join comparisons by | and & so that they become branch-free vector code, loops carry GCC's ivdep, and
+# a lambda may need what it captures in one branch of an `if constexpr` alone.
+foreach(warning bitwise-conditional-parentheses bitwise-instead-of-logical unknown-pragmas unused-lambda-capture)
+  target_compile_options(reprise_flags INTERFACE $<$<CXX_COMPILER_ID:Clang>:-Wno-${warning}>)
+endforeach()
 if(REPRISE_WERROR)
   target_compile_options(reprise_flags INTERFACE -Werror)
 endif()
@@ -26,7 +28,8 @@ function(reprise_library name)
   list(TRANSFORM dependencies PREPEND reprise_)
   target_link_libraries(reprise_${name} PUBLIC reprise_flags ${dependencies} PRIVATE fmt::fmt ${arg_LIBRARIES})
   list(JOIN arg_DEPENDS "," joined)
-  set_property(GLOBAL APPEND PROPERTY REPRISE_LAYERS "${name}=${joined}")
+  cmake_path(RELATIVE_PATH CMAKE_CURRENT_SOURCE_DIR BASE_DIRECTORY "${CMAKE_SOURCE_DIR}/src" OUTPUT_VARIABLE folder)
+  set_property(GLOBAL APPEND PROPERTY REPRISE_LAYERS "${folder}=${joined}")
   file(GLOB headers CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*.h")
   set_property(GLOBAL APPEND PROPERTY REPRISE_HEADERS ${headers})
 endfunction()

@@ -3,11 +3,11 @@
 
 #include <algorithm>
 #include <chrono>
+#include <utility>
 #include <vector>
 
 #include "executor/engine.h"
-#include "ops/builder.h"
-#include "ops/builders.h"
+#include "nn/tracer.h"
 
 namespace reprise {
 namespace {
@@ -19,14 +19,12 @@ constexpr std::int64_t kSide = 1024;
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 Trace product_trace() {
-  Trace trace;
-  trace.name = "matmul_peak";
+  Tracer tracer("matmul_peak");
   const TensorType square{DType::float32, Shape{kSide, kSide}};
-  const ValueId a = trace.add_input(square, Role::batch, "a");
-  const ValueId b = trace.add_input(square, Role::batch, "b");
-  Builder builder(trace);
-  trace.outputs.push_back(ops::matmul(builder, a, b));
-  return trace;
+  const Tensor a = tracer.input("a", square, Role::batch);
+  const Tensor b = tracer.input("b", square, Role::batch);
+  tracer.output(a.matmul(b));
+  return std::move(tracer).finish().trace;
 }
 
 }  // namespace
@@ -46,7 +44,7 @@ double measure_matmul_peak(const CompileOptions& compile, double seconds) {
   const Clock::time_point start = Clock::now();
   double best = 0;
   do {
-    for (const std::size_t input : {0, 1}) program.set_input(input, std::span<const float>(ones));
+    for (const std::size_t input : {0u, 1u}) program.set_input(input, std::span<const float>(ones));
     const Clock::time_point began = Clock::now();
     program.run();
     best = std::max(best, 2.0 * kSide * kSide * kSide / seconds_since(began));
