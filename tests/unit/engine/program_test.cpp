@@ -159,13 +159,15 @@ TEST(Claim, NoExecutorTakesTheNode) {
   EXPECT_USER_ERROR(claim_trace(trace, {}, Target{}, 1), "no executor takes tanh(float32[2]) in mlp.act");
 }
 
-/// Takes dense arrays only, but copies anything: what a strict library looks like.
+/// Takes dense arrays only, but copies anything (unless told otherwise): what a strict library looks like.
 class DenseExecutor final : public Executor {
  public:
+  explicit DenseExecutor(bool copies_anything = true) : copies_anything_(copies_anything) {}
+
   std::string_view name() const override { return "dense"; }
   std::optional<Claim> claim(const ClaimRequest& request) const override {
     auto claim = reference_executor().claim(request);
-    if (claim && request.node.opcode != op::copy) claim->layouts.clear();
+    if (claim && (request.node.opcode != op::copy || !copies_anything_)) claim->layouts.clear();
     return claim;
   }
   Kernel bind(const BindRequest& request) const override {
@@ -174,6 +176,9 @@ class DenseExecutor final : public Executor {
     }
     return reference_executor().bind(request);
   }
+
+ private:
+  bool copies_anything_;
 };
 
 TEST(Claim, CopiesWhereAClaimNeedsDenseInputs) {
@@ -188,6 +193,16 @@ TEST(Claim, CopiesWhereAClaimNeedsDenseInputs) {
   for (const Node& node : compiled.claimed.trace.nodes) copies += node.opcode == op::copy;
   EXPECT_EQ(copies, 1U) << "one copy serves both readers";
   for (std::uint32_t seed = 1; seed <= 60; ++seed) expect_same(test::random_trace(seed), seed, 2, {&dense});
+}
+
+TEST(Claim, NoExecutorCopiesStridedInputs) {
+  const DenseExecutor dense(false);
+  Trace trace;
+  Builder b(trace);
+  const ValueId x = trace.add_input(f32({4, 6}), Role::batch, "x");
+  trace.outputs = {ops::tanh(b, ops::permute(b, x, {1, 0}))};
+  EXPECT_USER_ERROR(claim_trace(trace, {&dense}, Target{}, 1),
+                    "the executor dense copies dense arrays only; put one that takes strides before it in --executors");
 }
 
 }  // namespace

@@ -72,6 +72,9 @@ TEST(GptConfigJson, RefusesByName) {
   EXPECT_USER_ERROR(parsed(R"({"model_type": "gpt2", "vocab_size": 9, "n_positions": 8, "n_embd": 8, "n_layer": 1, "n_head": 2,
                                "scale_attn_weights": false})"),
                     "config.json: scale_attn_weights: false is not supported yet");
+  EXPECT_USER_ERROR(parsed(R"({"model_type": "gpt2", "vocab_size": 9, "n_positions": 8, "n_embd": 8, "n_layer": 1, "n_head": 2,
+                               "add_cross_attention": true})"),
+                    "config.json: add_cross_attention: true is not supported yet");
   EXPECT_USER_ERROR(parsed(R"({"model_type": "reprise", "format_version": 2})"), "format version 2 is newer than this reprise reads: 1");
 }
 

@@ -2,6 +2,7 @@
 // What views, movement, indexing, products, norms, rope, losses, attention, regions and collectives refuse, and the words they say it in.
 #include <gtest/gtest.h>
 
+#include "autograd/differentiate.h"
 #include "interpreter/interpreter.h"
 #include "ops/builders.h"
 #include "ops/inline_body.h"
@@ -18,6 +19,27 @@ struct OpErrors : testing::Test {
   ValueId f(const Shape& shape, DType dtype = DType::float32) { return trace.add_input({dtype, shape, Device::cpu}, Role::batch, "x"); }
   ValueId i(const Shape& shape) { return f(shape, DType::int64); }
 };
+
+TEST_F(OpErrors, ShapesAndDevices) {
+  Shape shape{1, 1, 1, 1, 1, 1, 1, 1};
+  EXPECT_USER_ERROR(shape.append(1), "a shape has at most 8 dimensions; reshape the tensor to fewer");
+  EXPECT_USER_ERROR(Shape{-1}, "an extent cannot be negative: -1");
+  const ValueId elsewhere = trace.add_input({DType::float32, {2}, Device::cuda}, Role::batch, "far");
+  EXPECT_USER_ERROR(ops::add(b, f({2}), elsewhere), "add: inputs must be on one device: float32[2], float32[2]@cuda");
+}
+
+TEST_F(OpErrors, Differentiation) {
+  const ValueId x = f({2});
+  const ValueId n = i({});
+  const ValueId loss = ops::sum(b, x);
+  trace.outputs = {loss, x, n};
+  EXPECT_USER_ERROR(differentiate(trace, std::span(&x, 1), 3), "the trace has no output to differentiate: output 3 of 3");
+  EXPECT_USER_ERROR(differentiate(trace, std::span(&x, 1), 1), "only a floating scalar can be differentiated, reduce the loss first: float32[2]");
+  EXPECT_USER_ERROR(differentiate(trace, std::span(&x, 1), 2), "only a floating scalar can be differentiated, reduce the loss first: int64[]");
+  EXPECT_USER_ERROR(differentiate(trace, std::span(&n, 1)), "gradients are taken with respect to floating inputs only: int64[]");
+  EXPECT_USER_ERROR(differentiate(trace, std::span(&loss, 1)), "gradients are taken with respect to floating inputs only: float32[]");
+  EXPECT_USER_ERROR(trainable_parameters(trace, "*,mlp.*"), "no parameter matches the pattern '*' of trainable");
+}
 
 TEST_F(OpErrors, Views) {
   const ValueId x = f({2, 3});
@@ -38,6 +60,7 @@ TEST_F(OpErrors, Views) {
 
 TEST_F(OpErrors, Movement) {
   const ValueId x = f({2, 3});
+  EXPECT_USER_ERROR(ops::split(b, x, 1, {1, 1}), "the sizes of a split must add up to the extent 3: 2");
   EXPECT_USER_ERROR(ops::cat(b, {}, 0), "needs at least one input");
   EXPECT_USER_ERROR(ops::cat(b, {x, f({2, 4})}, 0), "inputs must agree in dtype and in every extent but that of dimension 0");
   EXPECT_USER_ERROR(ops::flip(b, x, {1, -1}), "dimension -1 is named twice");

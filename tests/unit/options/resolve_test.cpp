@@ -290,6 +290,12 @@ TEST_F(ResumedRun, MayNotChangeWhatChangesBits) {
   EXPECT_USER_ERROR(resume({"--init_from", "x"}), "a resumed run may not change init_from");
 }
 
+TEST_F(ResumedRun, TakesItsWeightsFromTheRun) {
+  test::put_file(run() + "/config.toml", config_text(train({"--max_steps", "10", "--init_from", "weights"})));
+  EXPECT_NO_THROW(resume({}));
+  EXPECT_USER_ERROR(resume({"--init_from", "weights"}), "resume takes its weights from the run; leave init_from out");
+}
+
 TEST_F(ResumedRun, MustBeARun) {
   EXPECT_USER_ERROR(resolve_options(Command::train, Words{"--resume", run() + "x"}), "config.toml: no such file or directory");
 }
