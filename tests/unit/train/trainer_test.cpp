@@ -245,12 +245,15 @@ TEST_F(TrainerTest, FrozenParametersStay) {
 TEST_F(TrainerTest, TooLittleMemoryIsRefused) {
   const RunDirectory run = new_run();
   const Dataset data = dataset(run);
-  TrainerOptions o = options(data);
-  o.config.n_embd = 1 << 14;
-  o.config.head_size = 1 << 13;
-  o.config.intermediate_size = 1 << 16;
-  o.config.n_layer = 24;
-  EXPECT_USER_ERROR(Trainer(std::move(o), run, data, false), "--micro_batch_size 2");
+  TrainerOptions wide = options(data);  // no batch is small enough
+  wide.config.n_embd = 1 << 14;
+  wide.config.head_size = 1 << 13;
+  wide.config.intermediate_size = 1 << 16;
+  wide.config.n_layer = 24;
+  EXPECT_USER_ERROR(Trainer(std::move(wide), run, data, false), "not enough memory for training");
+  TrainerOptions many = options(data);  // a smaller one is
+  many.micro_batch_size = 1 << 24;
+  EXPECT_USER_ERROR(Trainer(std::move(many), run, data, false), "the same command with --micro_batch_size ");
 }
 
 TEST_F(TrainerTest, RunFoldersAreNotReplacedByAccident) {
