@@ -91,7 +91,9 @@ Dataset make_dataset(const ResolvedOptions& options, const ModelSource& source, 
   return build_dataset(run.data(), data);
 }
 
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return a / b + (a % b != 0 ? 1 : 0); }
+
+constexpr double kMostSteps = 1e15;
 
 /// Optimizer steps until the end: given, or from tokens or passes over the data.
 std::int64_t total_steps(const ResolvedOptions& options, const TrainerOptions& train, const Dataset& data) {
@@ -100,7 +102,7 @@ std::int64_t total_steps(const ResolvedOptions& options, const TrainerOptions& t
   if (options.has("max_tokens")) return ceil_div(options.get_int("max_tokens"), rows * train.block_size);
   const BatchSampler sampler(data.train.tokens().size(), {train.block_size, train.micro_batch_size, train.micro_steps, train.seed});
   const double windows = options.get_number("epochs") * static_cast<double>(sampler.windows_per_epoch());
-  return std::max<std::int64_t>(1, static_cast<std::int64_t>(std::ceil(windows / static_cast<double>(rows))));
+  return std::max<std::int64_t>(1, static_cast<std::int64_t>(std::ceil(std::min(windows / static_cast<double>(rows), kMostSteps))));
 }
 
 LrSchedule make_schedule(const ResolvedOptions& options, std::int64_t steps) {

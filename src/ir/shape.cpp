@@ -18,8 +18,24 @@ Shape::Shape(std::span<const std::int64_t> extents) {
 
 void Shape::append(Dim dim) {
   if (rank_ == kMaxRank) throw UserError(fmt::format("a shape has at most {} dimensions; reshape the tensor to fewer", kMaxRank));
+  ++rank_;
+  set_dim(rank_ - 1, dim);
+}
+
+void Shape::set_dim(std::size_t i, Dim dim) {
   if (dim.extent < 0) throw UserError(fmt::format("an extent cannot be negative: {}", dim.extent));
-  dims_[rank_++] = dim;
+  dims_[i] = dim;
+  check_size();
+}
+
+void Shape::check_size() const {
+  std::int64_t n = 1;
+  for (std::size_t i = 0; i < rank_; ++i) {
+    // Extents of zero do not make the strides of the others small.
+    if (__builtin_mul_overflow(n, std::max<std::int64_t>(dims_[i].extent, 1), &n) || n >= kMaxElements) {
+      throw UserError(fmt::format("the tensor is too large for any memory; give smaller sizes: {}", str()));
+    }
+  }
 }
 
 std::int64_t Shape::numel() const {

@@ -27,6 +27,8 @@ struct Dim {
 class Shape {
  public:
   static constexpr std::size_t kMaxRank = 8;
+  /// With eight bytes each they would fill the address space; sizes and offsets below that cannot overflow.
+  static constexpr std::int64_t kMaxElements = std::int64_t{1} << 44;
 
   Shape() = default;
   Shape(std::initializer_list<std::int64_t> extents);
@@ -37,9 +39,10 @@ class Shape {
   /// Extent of dimension i (the upper bound of a bounded one).
   std::int64_t operator[](std::size_t i) const { return dims_[i].extent; }
   const Dim& dim(std::size_t i) const { return dims_[i]; }
-  void set_dim(std::size_t i, Dim dim) { dims_[i] = dim; }
+  /// Replaces dimension i; UserErrors as append.
+  void set_dim(std::size_t i, Dim dim);
   std::int64_t back() const { return dims_[rank_ - 1].extent; }
-  /// Appends a dimension; UserError past kMaxRank or below zero.
+  /// Appends a dimension; UserError past kMaxRank, below zero, or when the shape gets kMaxElements or more.
   void append(Dim dim);
   void append(std::int64_t extent) { append(Dim{extent, {}}); }
 
@@ -56,6 +59,8 @@ class Shape {
   friend bool operator==(const Shape& a, const Shape& b);
 
  private:
+  void check_size() const;
+
   std::array<Dim, kMaxRank> dims_{};
   std::uint32_t rank_ = 0;
 };

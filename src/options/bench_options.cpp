@@ -14,10 +14,10 @@ constexpr CommandSet kBench = only(Command::bench);
 
 constexpr std::array kRows{
     OptionRow{.name = "micro_batch_size", .kind = integer, .group = measurement, .commands = kBench | only(Command::trace),
-              .default_text = "1", .minimum = 1, .help = "sequences computed at once"},
-    OptionRow{.name = "global_batch_size", .kind = integer, .group = measurement, .commands = kBench, .minimum = 1,
+              .default_text = "1", .minimum = 1, .maximum = 1e8, .help = "sequences computed at once"},
+    OptionRow{.name = "global_batch_size", .kind = integer, .group = measurement, .commands = kBench, .minimum = 1, .maximum = 1e9,
               .help = "sequences per optimizer step, a multiple of micro_batch_size, which is the default"},
-    OptionRow{.name = "max_iters", .kind = integer, .group = measurement, .commands = kBench, .default_text = "45", .minimum = 1,
+    OptionRow{.name = "max_iters", .kind = integer, .group = measurement, .commands = kBench, .default_text = "45", .minimum = 1, .maximum = 1e9,
               .help = "iterations in all"},
     OptionRow{.name = "warmup_iters", .kind = integer, .group = measurement, .commands = kBench, .default_text = "25", .minimum = 0,
               .help = "first iterations, which are not counted"},

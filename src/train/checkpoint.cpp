@@ -60,6 +60,9 @@ TrainState read_state(const std::filesystem::path& path) {
   TrainState state;
   state.step = view.at("step").integer();
   state.tokens = view.at("tokens").integer();
+  if (state.step < 0 || state.tokens < 0) {
+    view.fail(fmt::format("step and tokens cannot be negative; take another checkpoint: {} and {}", state.step, state.tokens));
+  }
   if (const auto best = view.find("validation_loss")) {
     state.validation_loss = best->number();
     state.has_validation_loss = true;

@@ -236,6 +236,29 @@ TEST_F(BadInput, ResumedRunChangesWhatItMayNot) {
   expect_refusal({"train", "--resume", path("nowhere")}, "no such file");
 }
 
+TEST_F(BadInput, CheckpointHasANegativeStep) {
+  fs::copy(path("good"), path("negative"), fs::copy_options::recursive | fs::copy_options::copy_symlinks);
+  put_file(path("negative/step-1/state.json"), R"({"format_version": 1, "step": -1, "tokens": 0, "validation_loss": null})");
+  expect_refusal({"train", "--resume", path("negative"), "--max_steps", "2"}, "step and tokens cannot be negative");
+}
+
+TEST_F(BadInput, SizesAreTooLargeForAnyMemory) {
+  expect_train_refusal({"--micro_batch_size", "10000000000"}, "is out of range; give at least 1 and at most 100000000");
+  expect_train_refusal({"--micro_batch_size", "100000000", "--quiet"}, "this fits: the same command with --micro_batch_size ");
+  expect_refusal({"bench", "Llama-2-7b-hf", "--micro_batch_size", "100000000"}, "is too large for any memory; give smaller sizes");
+  expect_refusal({"bench", "Llama-2-7b-hf", "--n_layers", "1000000000"}, "is out of range; give at least 1 and at most 10000");
+  put_file(path("huge.txt"), "reprise trace 1\ntrace huge {\n  input float32[4611686018427387904, 4] %x param\n}\n");
+  expect_refusal({"run-trace", path("huge.txt")}, "a tensor this large cannot be addressed");
+}
+
+TEST_F(BadInput, StepsAndTokensWithoutEndAreLegal) {
+  for (const char* end : {"--max_steps=1000000000000000", "--max_tokens=1000000000000000", "--epochs=1000000"}) {
+    const ProgramResult result = reprise_run(train_words("long", {end, "--max_time", "0.001s", "--quiet", "--overwrite"}));
+    EXPECT_EQ(result.status, 0) << result.err;
+    EXPECT_NE(result.out.find("after 1 steps"), std::string::npos) << result.out;
+  }
+}
+
 TEST_F(BadInput, TwoRunsInOneFolder) {
   std::vector<std::string> words = train_words("busy", {"--max_steps", "1000000", "--log_interval", "1"});
   words.insert(words.begin(), REPRISE_BINARY);
