@@ -51,6 +51,18 @@ TEST(Documents, TraceShowsTheExampleFile) {
   EXPECT_NE(get_file(source / "docs/trace.md").find("```\n" + get_file(source / "docs/example.trace") + "```\n"), std::string::npos);
 }
 
+/// Whether the README's links to files of the repository lead somewhere.
+TEST(Documents, LinksLeadToFiles) {
+  const std::filesystem::path source = REPRISE_SOURCE_DIR;
+  const std::string text = get_file(source / "README.md");
+  ASSERT_FALSE(text.empty());
+  for (std::size_t at = text.find("]("); at != std::string::npos; at = text.find("](", at + 1)) {
+    const std::string target = text.substr(at + 2, text.find_first_of("#)", at) - at - 2);
+    if (target.starts_with("http") || target.empty()) continue;
+    EXPECT_TRUE(std::filesystem::exists(source / target)) << target;
+  }
+}
+
 TEST(Documents, EveryFileSaysItsLicense) {
   const std::filesystem::path source = REPRISE_SOURCE_DIR;
   for (const char* folder : {"src", "tests", "cmake", "tools", "configs", "docs"}) {
