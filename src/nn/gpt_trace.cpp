@@ -127,7 +127,7 @@ TracedProgram trace_prefill(const GptConfig& config, const GptTraceOptions& opti
   const Tensor row = hidden.index_select(1, last.reshape({1})).squeeze({1});  // [B, C]
   tracer.output(tracer.named(model.logits(row), "logits"));
   const auto padded = [&](const Tensor& x) {
-    if (length == cache_length) return x;
+    if (length == cache_length) return Tensor{tracer, ops::copy(tracer.builder(), x.id())};
     return Tensor{tracer, ops::pad(tracer.builder(), x.id(), {0, 0, 0, 0}, {0, 0, cache_length - length, 0})};
   };
   for (std::size_t layer = 0; layer < fresh.size(); ++layer) {

@@ -74,6 +74,16 @@ TEST_F(Train, LearnsAndLeavesARunThatWrites) {
   std::vector<std::string> whole = generate;
   whole.insert(whole.end(), {"--no_stream", "--threads", "1"});
   EXPECT_EQ(reprise_run(whole).out, first.out);
+  // Prompts that fill the block (32) or more than it.
+  std::string longer = "the ";
+  while (longer.size() < 128) longer += longer;
+  for (const std::size_t length : {31U, 32U, 33U, 100U}) {
+    const std::string prompt = longer.substr(0, length);
+    const ProgramResult result = reprise_run({"generate", at("run"), "--prompt", prompt, "--max_new_tokens", "3", "--quiet"});
+    EXPECT_EQ(result.status, 0) << result.err;
+    EXPECT_EQ(result.out.size(), length + 3 + 1);
+    EXPECT_TRUE(result.out.starts_with(prompt)) << result.out;
+  }
   // The model folder alone does too.
   std::vector<std::string> from_model = generate;
   from_model[1] = at("run/model");
