@@ -2,34 +2,14 @@
 #include "interpreter/strided_copy.h"
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <cstring>
 #include <utility>
 #include <vector>
 
+#include "ops/strided_walk.h"
+
 namespace reprise {
-namespace {
-
-/// Calls `f(place)` with the place in storage of every element, in row-major order.
-template <class F>
-void for_each_place(const Shape& shape, const Layout& layout, F&& f) {
-  const std::int64_t count = shape.numel();
-  std::array<std::int64_t, Shape::kMaxRank> index{};
-  std::int64_t place = layout.offset;
-  for (std::int64_t i = 0; i < count; ++i) {
-    f(place);
-    for (std::size_t d = shape.rank(); d-- > 0;) {
-      place += layout.strides[d];
-      if (++index[d] < shape[d]) break;
-      place -= layout.strides[d] * shape[d];
-      index[d] = 0;
-    }
-  }
-}
-
-}  // namespace
-
 bool is_dense(const Shape& shape, const Layout& layout) {
   std::int64_t stride = 1;
   for (std::size_t d = shape.rank(); d-- > 0;) {
@@ -55,14 +35,14 @@ bool may_overlap(const Shape& shape, const Layout& layout) {
 }
 
 void gather_strided(const Shape& shape, const Layout& layout, std::size_t size, const std::byte* storage, std::byte* dense) {
-  for_each_place(shape, layout, [&](std::int64_t place) {
+  walk_offsets(shape, layout, [&](std::int64_t place) {
     std::memcpy(dense, storage + static_cast<std::size_t>(place) * size, size);
     dense += size;
   });
 }
 
 void scatter_strided(const Shape& shape, const Layout& layout, std::size_t size, const std::byte* dense, std::byte* storage) {
-  for_each_place(shape, layout, [&](std::int64_t place) {
+  walk_offsets(shape, layout, [&](std::int64_t place) {
     std::memcpy(storage + static_cast<std::size_t>(place) * size, dense, size);
     dense += size;
   });

@@ -4,8 +4,8 @@
 
 #include <cstdint>
 
-#include "base/attention_formula.h"
 #include "base/error.h"
+#include "ops/attention_config.h"
 #include "ops/attention_parts.h"
 #include "ops/reduction_eval.h"
 #include "ops/strided_walk.h"
@@ -15,22 +15,7 @@ namespace {
 
 attention::Config read_config(const EvalContext& context, const AttentionPlaces& places) {
   const auto& attrs = context.node().as<AttentionAttrs>();
-  const Shape& q = context.in_type(0).shape;
-  const Shape& k = context.in_type(1).shape;
-  attention::Config config;
-  config.batch = q[0];
-  config.q_heads = q[1];
-  config.queries = q[2];
-  config.width = q[3];
-  config.kv_heads = k[1];
-  config.keys = k[2];
-  config.value_width = context.in_type(2).shape[3];
-  config.scale = attrs.scale;
-  config.causal = attrs.causal;
-  config.offset = attrs.offset;
-  config.window = attrs.window;
-  config.softcap = attrs.softcap;
-  config.dropout = attrs.dropout;
+  attention::Config config = attention_config(attrs, context.in_type(0).shape, context.in_type(1).shape, context.in_type(2).shape);
   if (attrs.dropout > 0) {
     if (!places.seed) throw UserError(fmt::format("{} with dropout needs a seed; run the rng pass first", opcode_name(context.node().opcode)));
     config.seed = static_cast<std::uint64_t>(context.scalar<std::int64_t>(*places.seed));

@@ -2,27 +2,23 @@
 // Reference evaluation of pointwise ops: a function of numbers applied over broadcast inputs.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <span>
 #include <vector>
 
 #include "ops/eval_context.h"
+#include "ops/strided_walk.h"
 
 namespace reprise {
-
-/// For every element of a dense array of shape `to`, in order, the index of the element of a dense `from` that a
-/// broadcast reads.
-std::vector<std::size_t> broadcast_map(const Shape& from, const Shape& to);
 
 /// Input i broadcast to output 0's shape.
 template <class C>
 std::vector<C> load_broadcast(const EvalContext& c, std::size_t i) {
   std::vector<C> values = c.load<C>(i);
   if (c.in_type(i).shape == c.out_type().shape) return values;
-  const std::vector<std::size_t> map = broadcast_map(c.in_type(i).shape, c.out_type().shape);
-  std::vector<C> result(map.size());
-  for (std::size_t k = 0; k < map.size(); ++k) result[k] = values[map[k]];
+  const std::vector<std::int64_t> from = broadcast_offsets(c.in_type(i).shape, c.out_type().shape);
+  std::vector<C> result(from.size());
+  for (std::size_t k = 0; k < from.size(); ++k) result[k] = values[static_cast<std::size_t>(from[k])];
   return result;
 }
 

@@ -4,10 +4,10 @@
 
 #include <utility>
 
-#include "base/row_formulas.h"
 #include "ops/builders.h"
 #include "ops/eval_context.h"
 #include "ops/op_table.h"
+#include "ops/rope_layout.h"
 #include "ops/row_parts.h"
 #include "ops/strided_walk.h"
 
@@ -37,15 +37,6 @@ Types infer_rope(const Node& node, TypeSpan inputs) {
   }
   require_types(fits, node, inputs, "the tables do not broadcast to the input");
   return {x};
-}
-
-rows::RopeLayout row_layout(RopeLayout layout) {
-  switch (layout) {
-    case RopeLayout::interleaved: return rows::RopeLayout::interleaved;
-    case RopeLayout::gathered: return rows::RopeLayout::interleaved_litgpt;
-    case RopeLayout::half: break;
-  }
-  return rows::RopeLayout::half;
 }
 
 template <bool kBackward>

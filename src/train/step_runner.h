@@ -44,7 +44,6 @@ class StepRunner {
   void feed(Program& program, const Inputs& inputs, std::int64_t step, std::int64_t micro_step);
   /// Runs the micro-steps before the last; returns their loss.
   double accumulate(std::int64_t step);
-  double scalar_output(const Program& program, std::size_t output) const;
 
   Program& step_;
   Program* accumulate_ = nullptr;

@@ -5,6 +5,7 @@
 
 #include "base/thread_pool.h"
 #include "executor/loops/registry.h"
+#include "ops/attention_config.h"
 
 namespace reprise::loops {
 namespace {
@@ -20,24 +21,6 @@ struct Places {
     if (attrs.dropout > 0) seed = next;  // and the offset after it
   }
 };
-
-attention::Config config_of(const AttentionAttrs& attrs, const Shape& q, const Shape& k, const Shape& v) {
-  attention::Config config;
-  config.batch = q[0];
-  config.q_heads = q[1];
-  config.kv_heads = k[1];
-  config.queries = q[2];
-  config.keys = k[2];
-  config.width = q[3];
-  config.value_width = v[3];
-  config.scale = attrs.scale;
-  config.causal = attrs.causal;
-  config.offset = attrs.offset;
-  config.window = attrs.window;
-  config.softcap = attrs.softcap;
-  config.dropout = attrs.dropout;
-  return config;
-}
 
 /// Elements of workspace one thread needs, whichever path it takes.
 std::size_t thread_elements(const attention::Config& config, const Kernels& kernels, DType dtype, bool backward) {
@@ -63,7 +46,7 @@ std::optional<Claim> claim_attention(const ClaimRequest& request) {
     if ((matrix || i == at.bias) && request.inputs[static_cast<std::size_t>(i)].dtype != dtype) return std::nullopt;
     claim.layouts.push_back(matrix ? InputLayout::rows : i == at.bias || i == at.mask ? InputLayout::any : InputLayout::dense);
   }
-  const attention::Config config = config_of(attrs, request.inputs[0].shape, request.inputs[1].shape, request.inputs[2].shape);
+  const attention::Config config = attention_config(attrs, request.inputs[0].shape, request.inputs[1].shape, request.inputs[2].shape);
   const std::size_t element = dtype == DType::float64 ? 8 : 4;
   const std::size_t elements = thread_elements(config, kernels_for(request.target.isa), dtype, kBackward);
   claim.workspace_bytes = static_cast<std::int64_t>(elements * element) * request.threads;
@@ -98,7 +81,7 @@ struct Plan {
 template <bool kBackward>
 Plan plan_of(const BindRequest& request, const Kernels& kernels) {
   const auto& attrs = request.node.as<AttentionAttrs>();
-  Plan plan{config_of(attrs, request.inputs[0].type->shape, request.inputs[1].type->shape, request.inputs[2].type->shape),
+  Plan plan{attention_config(attrs, request.inputs[0].type->shape, request.inputs[1].type->shape, request.inputs[2].type->shape),
             Places(attrs, kBackward), attrs, {}, {}, 0};
   for (std::size_t i = 0; i < request.inputs.size() && i < plan.inputs.size(); ++i) {
     if (request.inputs[i].type->shape.rank() <= 4) plan.inputs[i] = strides4(request.inputs[i]);

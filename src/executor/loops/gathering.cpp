@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Elements and rows by index along a dimension. Writes are split by the dimensions before the indexed one: what lies there never meets, so equal
 // indices are taken in their own order by one thread.
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstring>
 
-#include "base/error.h"
 #include "base/thread_pool.h"
+#include "executor/loops/indices.h"
 #include "executor/loops/registry.h"
 
 namespace reprise::loops {
@@ -33,18 +31,6 @@ Places make_places(const Shape& x, const Shape& shape, std::size_t dim, bool per
   places.extent = x[dim];
   places.per_element = per_element;
   return places;
-}
-
-std::int64_t index_at(const TensorView& index, std::int64_t i) {
-  return index.type->dtype == DType::int32 ? index.as<const std::int32_t>()[i] : index.as<const std::int64_t>()[i];
-}
-
-void require_indices(const char* name, const TensorView& index, std::int64_t extent) {
-  const std::int64_t n = index.type->shape.numel();
-  for (std::int64_t i = 0; i < n; ++i) {
-    const std::int64_t value = index_at(index, i);
-    if (value < 0 || value >= extent) throw UserError(fmt::format("{}: index out of range for extent {}: {}", name, extent, value));
-  }
 }
 
 /// Calls f(source element, element of x) for outer indices [begin, end), in order.
@@ -73,8 +59,7 @@ void for_each_place(const Places& places, const TensorView& index, std::int64_t 
 }
 
 bool takes_index(const ClaimRequest& request) {
-  const DType dtype = request.inputs[1].dtype;
-  return (dtype == DType::int32 || dtype == DType::int64) && request.inputs[0].shape.rank() > 0;
+  return is_index(request.inputs[1].dtype) && request.inputs[0].shape.rank() > 0;
 }
 
 std::optional<Claim> claim_read(const ClaimRequest& request) {

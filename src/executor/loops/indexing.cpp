@@ -1,31 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Embedding lookups and their gradient. The gradient adds tokens in ascending order per vocabulary row: threads split the columns, each walks
 // all tokens, so that no order depends on the split and no sorting is needed.
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstring>
 
-#include "base/error.h"
 #include "base/thread_pool.h"
+#include "executor/loops/indices.h"
 #include "executor/loops/registry.h"
 
 namespace reprise::loops {
 namespace {
-
-bool is_index(DType dtype) { return dtype == DType::int32 || dtype == DType::int64; }
-
-std::int64_t index_at(const TensorView& index, std::size_t i) {
-  return index.type->dtype == DType::int32 ? index.as<const std::int32_t>()[i] : index.as<const std::int64_t>()[i];
-}
-
-void require_indices(const char* name, const TensorView& index, std::int64_t rows) {
-  const auto n = static_cast<std::size_t>(index.type->shape.numel());
-  for (std::size_t i = 0; i < n; ++i) {
-    const std::int64_t value = index_at(index, i);
-    if (value < 0 || value >= rows) throw UserError(fmt::format("{}: index out of range for extent {}: {}", name, rows, value));
-  }
-}
 
 std::optional<Claim> claim_embedding(const ClaimRequest& request) {
   if (!is_index(request.inputs[1].dtype)) return std::nullopt;
@@ -40,7 +24,7 @@ Kernel bind_embedding(const BindRequest& request, const Kernels&) {
     const auto tokens = static_cast<std::size_t>(call.inputs[1].type->shape.numel());
     call.pool.parallel_for(tokens, [&](std::size_t begin, std::size_t end, int) {
       for (std::size_t i = begin; i < end; ++i) {
-        std::memcpy(call.outputs[0].data + i * bytes, call.inputs[0].data + static_cast<std::size_t>(index_at(call.inputs[1], i)) * bytes, bytes);
+        std::memcpy(call.outputs[0].data + i * bytes, call.inputs[0].data + static_cast<std::size_t>(index_at(call.inputs[1], static_cast<std::int64_t>(i))) * bytes, bytes);
       }
     });
   };
@@ -57,11 +41,11 @@ std::optional<Claim> claim_embedding_backward(const ClaimRequest& request) {
 /// Columns [begin, end) of the gradient, in T.
 template <class E, class T>
 void add_tokens(const KernelCall& call, const EmbeddingAttrs& attrs, std::size_t width, T* sums, std::size_t begin, std::size_t end) {
-  for (std::int64_t row = 0; row < attrs.rows; ++row) std::fill(sums + row * static_cast<std::int64_t>(width) + begin, sums + row * static_cast<std::int64_t>(width) + end, T(0));
+  for (std::size_t row = 0; row < static_cast<std::size_t>(attrs.rows); ++row) std::fill(sums + row * width + begin, sums + row * width + end, T(0));
   const auto* const gy = call.inputs[0].as<const E>();
   const auto tokens = static_cast<std::size_t>(call.inputs[1].type->shape.numel());
   for (std::size_t i = 0; i < tokens; ++i) {
-    const std::int64_t row = index_at(call.inputs[1], i);
+    const std::int64_t row = index_at(call.inputs[1], static_cast<std::int64_t>(i));
     if (attrs.padding_index == row) continue;
     T* const to = sums + static_cast<std::size_t>(row) * width;
     const E* const from = gy + i * width;

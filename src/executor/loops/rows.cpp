@@ -8,6 +8,8 @@
 #include "base/thread_pool.h"
 #include "executor/loops/registry.h"
 #include "executor/loops/walk.h"
+#include "ops/rope_layout.h"
+#include "ops/type_check.h"
 
 namespace reprise::loops {
 namespace {
@@ -24,8 +26,6 @@ Rows rows_of(const Shape& shape) {
   for (std::size_t d = 0; d + 1 < shape.rank(); ++d) result.rows *= static_cast<std::size_t>(shape[d]);
   return result;
 }
-
-constexpr DType statistics_dtype(DType dtype) { return dtype == DType::float64 ? DType::float64 : DType::float32; }
 
 // ---- softmax and its relatives, along the last dimension ------------------------------------------------------------
 
@@ -88,7 +88,7 @@ std::optional<Claim> claim_norm_inputs(const ClaimRequest& request, std::size_t 
   if (!is_computed(dtype) || request.inputs[0].shape.rank() == 0) return std::nullopt;
   for (std::size_t k = 1; k < request.inputs.size(); ++k) {
     const bool statistic = k <= statistics;
-    if (request.inputs[k].dtype != (statistic ? statistics_dtype(dtype) : dtype)) return std::nullopt;
+    if (request.inputs[k].dtype != (statistic ? statistic_dtype(dtype) : dtype)) return std::nullopt;
   }
   return Claim{};
 }
@@ -167,7 +167,7 @@ Kernel bind_norm_backward(const BindRequest& request, const Kernels& kernels) {
 std::optional<Claim> claim_cross_entropy(const ClaimRequest& request) {
   const DType dtype = request.inputs[0].dtype;
   if (!is_computed(dtype) || request.inputs[1].dtype != DType::int64) return std::nullopt;
-  if (request.node.as<CrossEntropyAttrs>().has_weight && request.inputs.back().dtype != statistics_dtype(dtype)) return std::nullopt;
+  if (request.node.as<CrossEntropyAttrs>().has_weight && request.inputs.back().dtype != statistic_dtype(dtype)) return std::nullopt;
   Claim claim;
   if (request.node.opcode == op::cross_entropy_backward) claim.in_place = {{0, 0}};
   return claim;
@@ -236,20 +236,11 @@ std::int64_t table_rows(const Shape& x, const Shape& table) {
 
 std::optional<Claim> claim_rope(const ClaimRequest& request) {
   const TensorType& x = request.inputs[0];
-  if (!is_computed(x.dtype) || request.inputs[1].dtype != statistics_dtype(x.dtype)) return std::nullopt;
+  if (!is_computed(x.dtype) || request.inputs[1].dtype != statistic_dtype(x.dtype)) return std::nullopt;
   if (table_rows(x.shape, request.inputs[1].shape) == 0) return std::nullopt;
   Claim claim;
   claim.layouts = {InputLayout::rows, InputLayout::dense, InputLayout::dense};
   return claim;
-}
-
-rows::RopeLayout row_layout(RopeLayout layout) {
-  switch (layout) {
-    case RopeLayout::interleaved: return rows::RopeLayout::interleaved;
-    case RopeLayout::gathered: return rows::RopeLayout::interleaved_litgpt;
-    case RopeLayout::half: break;
-  }
-  return rows::RopeLayout::half;
 }
 
 template <bool kBackward>

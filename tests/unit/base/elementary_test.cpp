@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/elementary_wide.h"
+#include "support/tolerance.h"
 
 namespace reprise {
 namespace {
@@ -166,12 +167,12 @@ TEST(Elementary, DerivativesMatchDifferences) {
       {"gelu_tanh", [](double x) { return math::gelu_tanh(x); }, [](double x) { return math::gelu_tanh_grad(x); },
        [](float x) { return math::gelu_tanh_grad(x); }},
   };
-  const double step = 1e-5;
+  const double step = test::kDifferenceStep;
   for (const Pair& pair : pairs) {
     for (double x = -14.0; x <= 14.0; x += 0.0625) {
       const double slope = (pair.f(x + step) - pair.f(x - step)) / (2 * step);
       EXPECT_NEAR(pair.slope(x), slope, 10 * step * step) << pair.name << " " << x;
-      EXPECT_NEAR(pair.slope_f32(static_cast<float>(x)), pair.slope(x), 12 * 0x1p-24) << pair.name << " " << x;
+      EXPECT_NEAR(pair.slope_f32(static_cast<float>(x)), pair.slope(x), test::tolerance(DType::float32)) << pair.name << " " << x;
     }
     EXPECT_EQ(pair.slope_f32(INFINITY), 1.0f) << pair.name;
     EXPECT_EQ(pair.slope_f32(-INFINITY), 0.0f) << pair.name;
@@ -193,11 +194,11 @@ TEST(Elementary, SelectionsAtNanAndZeros) {
 TEST(Elementary, NormalPairsOfTheReference) {
   // Draws 0..3 of stream seed 42 and the pairs Box and Muller's formula gives for them, in double.
   const math::NormalPair first = math::normal_pair(2632642643u, 2012563771u);
-  EXPECT_NEAR(first.first, -0.9701897896896211, 1e-13);
-  EXPECT_NEAR(first.second, 0.1940189560319242, 1e-13);
+  EXPECT_NEAR(first.first, -0.9701897896896211, test::tolerance(DType::float64));
+  EXPECT_NEAR(first.second, 0.1940189560319242, test::tolerance(DType::float64));
   const math::NormalPair second = math::normal_pair(314527917u, 1463989207u);
-  EXPECT_NEAR(second.first, -1.235620741535049, 1e-13);
-  EXPECT_NEAR(second.second, 1.9239267500724069, 1e-13);
+  EXPECT_NEAR(second.first, -1.235620741535049, test::tolerance(DType::float64));
+  EXPECT_NEAR(second.second, 1.9239267500724069, test::tolerance(DType::float64));
 }
 
 }  // namespace

@@ -8,6 +8,8 @@
 #include <cmath>
 #include <vector>
 
+#include "support/tolerance.h"
+
 namespace reprise::reduction {
 namespace {
 
@@ -99,7 +101,7 @@ TEST(Reduction, SumsAreAccurate) {
   long double size = 0.0L;
   for (const float value : x) exact += value, size += std::abs(value);
   const auto load = [&](std::size_t i) { return x[i]; };
-  const auto tolerance = static_cast<double>(size) * 0x1p-24 * 100;  // 64 slots: chains of 64, trees of 6, 18 blocks
+  const auto tolerance = static_cast<double>(size) * test::tolerance(DType::float32, 9);  // 64 slots: chains of 64, trees of 6, 18 blocks
   EXPECT_NEAR(sum_row<float>(n, load), static_cast<double>(exact), tolerance);
   EXPECT_NEAR((reduce_all<Add<float>, float>(n, load)), static_cast<double>(exact), tolerance);
 }
@@ -113,7 +115,7 @@ TEST(Reduction, LogSumExpOverSeveralBlocks) {
   for (const float value : x) exact += std::exp(static_cast<long double>(value) - 50.0L);
   const MaxSum<float> row = max_sum_row<float>(n, [&](std::size_t i) { return x[i]; });
   EXPECT_EQ(row.max, 50.0f);
-  EXPECT_NEAR(log_sum_exp(row), static_cast<double>(50.0L + std::log(exact)), 50 * 0x1p-23);
+  EXPECT_NEAR(log_sum_exp(row), static_cast<double>(50.0L + std::log(exact)), 50 * test::tolerance(DType::float32));
   EXPECT_EQ((log_sum_exp(max_sum_row<float>(4096, [&](std::size_t i) { return x[i]; }))), -INFINITY);
 }
 

@@ -11,6 +11,7 @@
 #include "base/target.h"
 #include "base/thread_pool.h"
 #include "executor/onednn/gemm.h"
+#include "support/tolerance.h"
 
 namespace reprise {
 namespace {
@@ -94,7 +95,7 @@ TEST(Onednn, MatmulInEveryLayout) {
           for (std::int64_t l = 0; l < k; ++l) {
             sum += at(inputs[0], ta ? std::vector{l, i} : std::vector{i, l}) * at(inputs[1], tb ? std::vector{j, l} : std::vector{l, j});
           }
-          ASSERT_NEAR(one[static_cast<std::size_t>(i * n + j)], sum, static_cast<double>(k + 1) * 0x1p-23) << m << " " << n << " " << k << " layout " << layout;
+          ASSERT_NEAR(one[static_cast<std::size_t>(i * n + j)], sum, test::tolerance(DType::float32, k)) << m << " " << n << " " << k << " layout " << layout;
         }
       }
     }
@@ -112,7 +113,7 @@ TEST(Onednn, BatchesBroadcast) {
         for (std::int64_t j = 0; j < 6; ++j) {
           double sum = 0;
           for (std::int64_t l = 0; l < 5; ++l) sum += at(inputs[0], {p, 0, i, l}) * at(inputs[1], {q, l, j});
-          EXPECT_NEAR(out[static_cast<std::size_t>(((p * 3 + q) * 4 + i) * 6 + j)], sum, 6 * 0x1p-23);
+          EXPECT_NEAR(out[static_cast<std::size_t>(((p * 3 + q) * 4 + i) * 6 + j)], sum, test::tolerance(DType::float32, 5));
         }
       }
     }
@@ -139,7 +140,7 @@ TEST(Onednn, AccumulateAddsToC) {
     for (std::int64_t j = 0; j < 30; ++j) {
       double sum = at(inputs[0], {i, j});
       for (std::int64_t l = 0; l < 40; ++l) sum += at(inputs[1], {l, i}) * at(inputs[2], {l, j});
-      EXPECT_NEAR(out[static_cast<std::size_t>(i * 30 + j)], sum, 42 * 0x1p-23);
+      EXPECT_NEAR(out[static_cast<std::size_t>(i * 30 + j)], sum, test::tolerance(DType::float32, 41));
     }
   }
 }
