@@ -2,7 +2,6 @@
 // Rows of constants, conversion and copies.
 #include <fmt/format.h>
 
-#include <cstring>
 #include <limits>
 
 #include "ops/builders.h"
@@ -143,10 +142,8 @@ OpRow copy_row() {
   row.evaluate = [](EvalContext& c) {
     const std::size_t source = c.node().in_place ? 1 : 0;
     const std::size_t size = dtype_size(c.out_type().dtype);
-    const std::vector<std::size_t> map = broadcast_map(c.in_type(source).shape, c.out_type().shape);
-    const auto* const from = static_cast<const std::byte*>(c.in(source).data);
-    auto* const to = static_cast<std::byte*>(c.out().data);
-    for (std::size_t k = 0; k < map.size(); ++k) std::memcpy(to + k * size, from + map[k] * size, size);
+    const std::vector<std::int64_t> offsets = broadcast_offsets(c.in_type(source).shape, c.out_type().shape);
+    copy_elements(c.out().data, c.in(source).data, offsets, size);
   };
   row.cost = cost_per_output(0);
   row.samples = [] { return std::vector<OpSample>{sample("matrix", {real(Shape{3, 4})}), sample("scalar", {real(Shape{})})}; };
