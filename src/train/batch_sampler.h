@@ -56,8 +56,6 @@ class ValidationBatches {
   ValidationBatches(std::int64_t token_count, std::int64_t block_size, std::int64_t batch_size);
 
   std::int64_t batch_count() const { return batch_count_; }
-  /// Targets that count, over all batches.
-  std::int64_t target_count() const { return token_count_ - 1; }
   /// Fills inputs and targets of batch `batch`: [batch_size, block_size].
   template <class Int>
   void fill(std::int64_t batch, const TokenView& tokens, std::span<Int> inputs, std::span<Int> targets) const;

@@ -30,13 +30,6 @@ class TokenView {
     std::memcpy(&token, data_ + 4 * index, sizeof(token));
     return token;
   }
-  /// Returns tokens [begin, begin + count).
-  TokenView subview(std::int64_t begin, std::int64_t count) const {
-    TokenView view = *this;
-    view.data_ += begin * width_;
-    view.size_ = count;
-    return view;
-  }
 
  private:
   const std::byte* data_ = nullptr;

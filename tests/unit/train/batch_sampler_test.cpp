@@ -130,14 +130,13 @@ TEST(BatchSampler, RefusesBuffersOfAnotherSize) {
   std::vector<std::int32_t> seven(7);
   EXPECT_INTERNAL_ERROR(sampler.fill(0, 0, std::span(tokens), std::span(seven), std::span(eight)),
                         "[micro_batch_size, block_size]");
-  EXPECT_INTERNAL_ERROR(sampler.fill(0, 0, TokenView(tokens).subview(0, 99), std::span(eight), std::span(eight)), "not those");
+  EXPECT_INTERNAL_ERROR(sampler.fill(0, 0, std::span(tokens).first(99), std::span(eight), std::span(eight)), "not those");
 }
 
 TEST(ValidationBatches, EveryTokenIsATargetOnce) {
   for (const std::int64_t count : {2, 9, 10, 17, 32, 33, 100}) {
     const auto tokens = counting(count);
     const ValidationBatches batches(count, 8, 2);
-    EXPECT_EQ(batches.target_count(), count - 1);
     std::vector<std::int64_t> seen;
     std::vector<std::int64_t> inputs(16);
     std::vector<std::int64_t> targets(16);
