@@ -75,6 +75,31 @@ TEST(PassManager, FailuresNameThePassAndTheReplay) {
   EXPECT_USER_ERROR(run({"user", "", false, throw_user}), "your fault");
 }
 
+/// A trace whose one node carries a body that every pass of one value could improve: nodes that cancel, are equal, or are dead.
+Trace with_body(bool in_place) {
+  const TensorType type{DType::float32, {2, 3}};
+  Trace body;
+  body.name = "body";
+  Builder inside(body);
+  const ValueId y = body.add_input(type, Role::batch, "y");
+  const ValueId same = ops::neg(inside, ops::neg(inside, y));
+  const ValueId sum = ops::add(inside, ops::exp(inside, same), ops::exp(inside, same));
+  ops::sqrt(inside, y);
+  body.outputs = {in_place ? inside.emit_in_place(op::relu, {sum}) : ops::relu(inside, sum)};
+  Trace trace;
+  Builder b(trace);
+  const ValueId x = trace.add_input(type, Role::batch, "x");
+  trace.outputs = b.emit_with_bodies(op::tile, {x}, TileAttrs{1, {0}, {0}}, {body});
+  return trace;
+}
+
+TEST(PassManager, PassesEnterSubTracesAsDeclared) {
+  for (const Pass& pass : pass_catalogue()) {
+    const Trace trace = with_body(pass.name == "functionalize");
+    EXPECT_EQ(pass.run(trace).nodes.at(0).bodies != trace.nodes.at(0).bodies, pass.enters_sub_traces) << pass.name;
+  }
+}
+
 TEST(PassManager, UnknownPassNamesTheNearest) {
   EXPECT_EQ(find_pass("dce").name, "dce");
   EXPECT_USER_ERROR(find_pass("dec"), "there is no pass 'dec'; did you mean \"dce\"?");
