@@ -23,6 +23,7 @@
 #include "cli/stop_signal.h"
 #include "cli/units.h"
 #include "io/directory.h"
+#include "io/toml.h"
 #include "nn/gpt.h"
 #include "nn/gpt_config_json.h"
 #include "train/batch_sampler.h"
@@ -188,8 +189,18 @@ bool is_stream(const std::string& path) {
   return path == "-" || (fs::exists(status) && !fs::is_regular_file(status) && !fs::is_directory(status));
 }
 
+/// The run's options must read back when it is resumed. Names of files are bytes, but TOML is UTF-8.
+void check_config_reads_back(const ResolvedOptions& options) {
+  try {
+    parse_toml(config_text(options), "options");
+  } catch (const UserError& error) {
+    throw UserError(fmt::format("the options could not be read back from config.toml; give names of valid UTF-8: {}", error.what()));
+  }
+}
+
 /// What must hold before a folder is made, or an old run removed: the model and the text are there.
 void check_inputs(const ResolvedOptions& options) {
+  check_config_reads_back(options);
   choose_model(options, nullptr);
   for (const std::string& path : options.get_list("data")) {
     if (!is_stream(path)) TextDocument::load(path);

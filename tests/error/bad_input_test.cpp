@@ -259,6 +259,16 @@ TEST_F(BadInput, StepsAndTokensWithoutEndAreLegal) {
   }
 }
 
+TEST_F(BadInput, NamesMustReadBackFromTheRun) {
+  expect_refusal(train_words("bad\xff"), "could not be read back from config.toml; give names of valid UTF-8");
+  EXPECT_FALSE(fs::exists(path("bad\xff")));
+  // Blanks, quotes and line breaks are no trouble.
+  const std::string odd = "a 'b' \"c\"\n\\d";
+  ASSERT_EQ(reprise_run(train_words(odd, {"--max_steps", "1"})).status, 0);
+  const ProgramResult resumed = reprise_run({"train", "--resume", path(odd), "--max_steps", "2"});
+  EXPECT_EQ(resumed.status, 0) << resumed.err;
+}
+
 TEST_F(BadInput, TwoRunsInOneFolder) {
   std::vector<std::string> words = train_words("busy", {"--max_steps", "1000000", "--log_interval", "1"});
   words.insert(words.begin(), REPRISE_BINARY);
