@@ -224,6 +224,7 @@ int train_in(const RunDirectory& run, const ResolvedOptions& options, const std:
   Trainer trainer(std::move(train), run, data, resume);
   if (!options.get_flag("quiet")) print_error(memory_line(options, trainer.engine().predicted_peak_bytes(), available) + "\n");
 
+  run.forget_replaced();
   look_for_stop_signals();
   const TrainResult result = trainer.run();
   if (result.signal != 0) return kExitSignal + result.signal;
@@ -247,6 +248,8 @@ int run_train(const ResolvedOptions& options) {
     return train_in(run, options, signal);
   } catch (const std::exception&) {
     // A new run that did not get to train leaves nothing to resume, and would be in the way of the next attempt.
+    // A run that was to be replaced comes back.
+    if (!resume && run.restore_replaced()) throw;
     if (!resume && !latest_checkpoint(run.path()) && !fs::exists(run.path() / "metrics.jsonl")) remove_path(run.path());
     throw;
   }

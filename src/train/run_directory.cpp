@@ -13,6 +13,7 @@ namespace reprise {
 namespace {
 
 constexpr std::string_view kConfig = "config.toml";
+constexpr std::string_view kReplaced = ".replaced";  // where the old run waits until the new one trains
 
 /// Names in the folder, the lock and what killed processes left (hidden names) apart.
 bool holds_something(const std::filesystem::path& path) {
@@ -26,6 +27,14 @@ void remove_content(const std::filesystem::path& path) {
     if (!name.starts_with('.') && name != kConfig) remove_path(path / name);
   }
   remove_path(path / kConfig);
+}
+
+/// Moves a run from one folder to another on the same disk. The configuration goes last there too.
+void move_content(const std::filesystem::path& from, const std::filesystem::path& to) {
+  for (const std::string& name : list_directory(from)) {
+    if (!name.starts_with('.') && name != kConfig) std::filesystem::rename(from / name, to / name);
+  }
+  if (is_run(from)) std::filesystem::rename(from / kConfig, to / kConfig);
 }
 
 }  // namespace
@@ -43,7 +52,11 @@ RunDirectory RunDirectory::create(const std::filesystem::path& path, std::string
     }
   }
   RunLock lock(path);
-  remove_content(path);
+  if (is_run(path)) {
+    remove_path(path / kReplaced);
+    make_directories(path / kReplaced);
+    move_content(path, path / kReplaced);
+  }
   remove_temporaries(path);
   write_text_file(path / kConfig, config);
   return {path, std::move(lock)};
@@ -54,6 +67,16 @@ RunDirectory RunDirectory::open(const std::filesystem::path& path) {
   RunLock lock(path);
   remove_temporaries(path);
   return {path, std::move(lock)};
+}
+
+void RunDirectory::forget_replaced() const { remove_path(path_ / kReplaced); }
+
+bool RunDirectory::restore_replaced() const {
+  if (!is_run(path_ / kReplaced)) return false;
+  remove_content(path_);
+  move_content(path_ / kReplaced, path_);
+  forget_replaced();
+  return true;
 }
 
 }  // namespace reprise

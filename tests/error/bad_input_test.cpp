@@ -269,6 +269,19 @@ TEST_F(BadInput, NamesMustReadBackFromTheRun) {
   EXPECT_EQ(resumed.status, 0) << resumed.err;
 }
 
+TEST_F(BadInput, RefusedRunLeavesTheOneItWasToReplace) {
+  fs::copy(path("good"), path("old"), fs::copy_options::recursive | fs::copy_options::copy_symlinks);
+  expect_refusal(train_words("old", {"--overwrite", "--micro_batch_size", "50000000", "--quiet"}), "not enough memory for training");
+  expect_refusal(train_words("old", {"--overwrite", "--tokenizer", "bpe:100000"}), "too small to learn");
+  for (const char* name : {"config.toml", "latest/state.json", "model/model.safetensors", "metrics.jsonl"}) {
+    EXPECT_TRUE(get_file(path("old/" + std::string(name))) == get_file(path("good/" + std::string(name)))) << name;
+  }
+  EXPECT_FALSE(fs::exists(path("old/.replaced")));
+  EXPECT_EQ(reprise_run(train_words("old", {"--overwrite", "--max_steps", "2"})).status, 0);
+  EXPECT_FALSE(fs::exists(path("old/.replaced")));
+  EXPECT_FALSE(fs::exists(path("old/step-1")));
+}
+
 TEST_F(BadInput, TwoRunsInOneFolder) {
   std::vector<std::string> words = train_words("busy", {"--max_steps", "1000000", "--log_interval", "1"});
   words.insert(words.begin(), REPRISE_BINARY);
