@@ -176,7 +176,7 @@ bool is_unicode_number(char32_t code_point) { return contains(kNumbers, code_poi
 bool is_unicode_space(char32_t code_point) {
   if (code_point <= 0x20) return code_point == 0x20 || (code_point >= 0x9 && code_point <= 0xD);
   if (code_point >= 0x2000 && code_point <= 0x200A) return true;
-  for (const char32_t space : {0x85, 0xA0, 0x1680, 0x2028, 0x2029, 0x202F, 0x205F, 0x3000}) {
+  for (const char32_t space : {0x85u, 0xA0u, 0x1680u, 0x2028u, 0x2029u, 0x202Fu, 0x205Fu, 0x3000u}) {
     if (code_point == space) return true;
   }
   return false;
