@@ -263,7 +263,7 @@ struct Trainer::State {
     const std::optional<NonFinite> origin = steps.run_checked(failed, of_loss);
     const std::string message =
         fmt::format("the {} of step {} is {}; {}; try a lower --learning_rate; last good checkpoint: {}", of_loss ? "loss" : "gradient norm",
-                    failed + 1, of_loss ? loss : norm, describe(origin), checkpoint ? checkpoint->string() : "none, the run had not saved yet");
+                    failed + 1, std::isnan(of_loss ? loss : norm) ? "NaN" : "infinite", describe(origin), checkpoint ? checkpoint->string() : "none, the run had not saved yet");
     log.append(message + "\n");
     throw UserError(message);
   }
