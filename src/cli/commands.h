@@ -7,8 +7,6 @@
 
 namespace reprise {
 
-/// The answer was no, or a check failed.
-inline constexpr int kExitNo = 1;
 inline constexpr int kExitUserError = 2;
 inline constexpr int kExitInternalError = 3;
 inline constexpr int kExitDeviceError = 4;
