@@ -7,83 +7,11 @@
 
 #include "base/error.h"
 #include "nn/config_fields.h"
+#include "nn/litgpt_config.h"
+#include "nn/own_config.h"
 
 namespace reprise {
 namespace {
-
-constexpr std::string_view kOwnType = "reprise";
-constexpr std::int64_t kOwnVersion = 1;
-
-// ---- LitGPT's fields -----------------------------------------------------------------------------------------------------
-
-RopeScaling litgpt_scaling(const JsonView& view) {
-  ConfigFields f(view);
-  RopeScaling scaling;
-  scaling.factor = f.number("factor");
-  scaling.kind = RopeScaling::Kind::linear;
-  if (f.has("low_freq_factor")) {
-    scaling.kind = RopeScaling::Kind::llama3;
-    scaling.low_freq_factor = f.number("low_freq_factor");
-    scaling.high_freq_factor = f.number("high_freq_factor");
-    scaling.original_max_seq_len = f.integer("original_max_seq_len");
-  }
-  f.finish();
-  return scaling;
-}
-
-GptConfig read_litgpt(const JsonView& root) {
-  ConfigFields f(root.at("litgpt"));
-  for (const char* key : {"latent_attention", "norm_qk", "attention_logit_softcapping", "final_logit_softcapping", "sliding_window_size",
-                          "post_attention_norm", "post_mlp_norm", "n_expert", "rope_interleave", "rope_local_base_freq",
-                          "n_shared_expert", "first_k_dense_replace"}) {
-    f.refuse(key);
-  }
-  f.require("norm_1", true);
-  f.require("norm_2", true);
-  // Settings of what is refused above.
-  f.ignore({"norm_qk_type", "sliding_window_indices", "rope_indices", "moe_intermediate_size", "n_expert_groups", "n_topk_groups",
-            "n_topk_scores_per_group", "n_expert_per_token", "routed_scaling_factor", "norm_topk_prob", "padding_multiple", "hf_config",
-            "scale_attn_by_inverse_layer_idx"});
-  GptConfig c;
-  c.name = f.string("name", "");
-  c.block_size = f.integer("block_size");
-  c.vocab_size = f.integer("vocab_size");
-  c.padded_vocab_size = f.integer("padded_vocab_size", c.vocab_size);
-  c.n_layer = f.integer("n_layer");
-  c.n_head = f.integer("n_head");
-  c.n_query_groups = f.integer("n_query_groups", c.n_head);
-  c.n_embd = f.integer("n_embd");
-  c.head_size = f.integer("head_size", c.n_embd / std::max<std::int64_t>(1, c.n_head));
-  c.mlp_class = static_cast<MlpClass>(f.choice("mlp_class_name", {"GptNeoxMLP", "LLaMAMLP", "GemmaMLP"}, 0));
-  c.intermediate_size = f.integer("intermediate_size", 4 * c.n_embd);
-  c.norm_class = static_cast<NormClass>(f.choice("norm_class_name", {"LayerNorm", "RMSNorm"}, 0));
-  c.norm_eps = f.number("norm_eps", 1e-5);
-  c.parallel_residual = f.boolean("parallel_residual", true);
-  c.shared_attention_norm = f.boolean("shared_attention_norm", false);
-  c.bias = f.boolean("bias", true);
-  c.attn_bias = f.boolean("attn_bias", false);
-  c.lm_head_bias = f.boolean("lm_head_bias", false);
-  c.scale_embeddings = f.boolean("scale_embeddings", false);
-  c.gelu_tanh = f.choice("gelu_approximate", {"none", "tanh"}, 0) == 1;
-  if (f.has("attention_scores_scalar")) c.attention_scores_scalar = f.number("attention_scores_scalar");
-  c.rotary_percentage = f.number("rotary_percentage", 0.25);
-  c.rope_base = f.number("rope_base", 10000);
-  c.rope_condense_ratio = f.integer("rope_condense_ratio", 1);
-  if (const auto scaling = f.find("rope_adjustments")) c.rope_scaling = litgpt_scaling(*scaling);
-  f.finish();
-  // LitGPT turns these on by the model's name; "derived", where it is there, states the outcome.
-  const bool gemma = c.name.find("Gemma") != std::string::npos;
-  const bool olmo = c.name.find("OLMo") != std::string::npos;
-  c.norm_unit_offset = c.norm_class == NormClass::rms_norm && gemma;
-  c.norm_affine = !(c.norm_class == NormClass::layer_norm && olmo);
-  if (const auto derived = root.find("derived")) {
-    ConfigFields d(*derived);
-    c.norm_unit_offset = c.norm_class == NormClass::rms_norm && d.boolean("rmsnorm_add_unit_offset", c.norm_unit_offset);
-    c.norm_affine = c.norm_class == NormClass::rms_norm || d.boolean("layernorm_affine", c.norm_affine);
-    c.tied = d.boolean("tied_embeddings", false);
-  }
-  return c;
-}
 
 // ---- Hugging Face's families ---------------------------------------------------------------------------------------------
 
@@ -290,85 +218,13 @@ Json write_gpt_neox(const GptConfig& c) {
   return json;
 }
 
-// ---- our own form: every field by its name -------------------------------------------------------------------------------
-
-/// Calls `v` with every field's name and place. Enumerations by `v.choice`.
-template <class V>
-void visit_own(GptConfig& c, V& v) {
-  v("name", c.name), v("block_size", c.block_size), v("vocab_size", c.vocab_size), v("padded_vocab_size", c.padded_vocab_size);
-  v("n_layer", c.n_layer), v("n_head", c.n_head), v("n_query_groups", c.n_query_groups), v("n_embd", c.n_embd);
-  v("head_size", c.head_size), v("intermediate_size", c.intermediate_size);
-  v.choice("weight_names", c.weight_names, {"litgpt", "gpt2"});
-  v.choice("positions", c.positions, {"rotary", "learned"});
-  v.choice("norm_class", c.norm_class, {"layer_norm", "rms_norm"});
-  v("norm_eps", c.norm_eps), v("norm_affine", c.norm_affine), v("norm_unit_offset", c.norm_unit_offset);
-  v("parallel_residual", c.parallel_residual), v("shared_attention_norm", c.shared_attention_norm);
-  v("bias", c.bias), v("attn_bias", c.attn_bias), v("lm_head_bias", c.lm_head_bias), v("tied", c.tied);
-  v("scale_embeddings", c.scale_embeddings);
-  v.choice("mlp_class", c.mlp_class, {"gpt_neox", "llama", "gemma"});
-  v("gelu_tanh", c.gelu_tanh), v("attention_scores_scalar", c.attention_scores_scalar);
-  v("scale_attn_by_inverse_layer_idx", c.scale_attn_by_inverse_layer_idx);
-  v("rotary_percentage", c.rotary_percentage), v("rope_base", c.rope_base), v("rope_condense_ratio", c.rope_condense_ratio);
-  v.choice("rope_scaling", c.rope_scaling.kind, {"none", "linear", "llama3"});
-  v("rope_factor", c.rope_scaling.factor), v("rope_low_freq_factor", c.rope_scaling.low_freq_factor);
-  v("rope_high_freq_factor", c.rope_scaling.high_freq_factor), v("rope_original_max_seq_len", c.rope_scaling.original_max_seq_len);
-  v("initializer_range", c.initializer_range);
-}
-
-struct OwnReader {
-  ConfigFields& f;
-  void operator()(const char* key, std::int64_t& value) { value = f.integer(key); }
-  void operator()(const char* key, double& value) { value = f.number(key); }
-  void operator()(const char* key, bool& value) { value = f.boolean(key); }
-  void operator()(const char* key, std::string& value) { value = f.string(key); }
-  void operator()(const char* key, std::optional<double>& value) {
-    if (f.has(key)) value = f.number(key);
-  }
-  template <class E>
-  void choice(const char* key, E& value, std::initializer_list<std::string_view> names) {
-    value = static_cast<E>(f.choice(key, names));
-  }
-};
-
-struct OwnWriter {
-  Json& json;
-  template <class T>
-  void operator()(const char* key, const T& value) {
-    json.set(key, Json(value));
-  }
-  void operator()(const char* key, const std::optional<double>& value) { json.set(key, value ? Json(*value) : Json()); }
-  template <class E>
-  void choice(const char* key, E value, std::initializer_list<std::string_view> names) {
-    json.set(key, Json(std::string(names.begin()[static_cast<std::size_t>(value)])));
-  }
-};
-
-GptConfig read_own(ConfigFields& f) {
-  f.ignore({"model_type", "architectures"});
-  const std::int64_t version = f.integer("format_version");
-  if (version > kOwnVersion) f.view().fail(fmt::format("format version {} is newer than this reprise reads: {}", version, kOwnVersion));
-  GptConfig c;
-  OwnReader reader{f};
-  visit_own(c, reader);
-  return c;
-}
-
-Json write_own(GptConfig c) {
-  Json json = Json::object();
-  json.set("model_type", Json(kOwnType));
-  json.set("format_version", Json(kOwnVersion));
-  OwnWriter writer{json};
-  visit_own(c, writer);
-  return json;
-}
-
 }  // namespace
 
 FolderConfig config_from_json(const Json& root, const std::string& file) {
   const JsonView view(root, file);
   FolderConfig folder;
   if (view.find("litgpt")) {
-    folder.config = read_litgpt(view);
+    folder.config = read_litgpt_config(view);
   } else {
     ConfigFields f(view);
     const std::string type = f.string("model_type");
@@ -378,8 +234,8 @@ FolderConfig config_from_json(const Json& root, const std::string& file) {
       folder = {read_llama(f, type), FolderNames::llama};
     } else if (type == "gpt_neox") {
       folder = {read_gpt_neox(f), FolderNames::gpt_neox};
-    } else if (type == kOwnType) {
-      folder.config = read_own(f);
+    } else if (type == kOwnConfigType) {
+      folder.config = read_own_config(f);
     } else {
       view.at("model_type").fail(fmt::format("\"{}\" is not supported yet; one of: gpt2, gpt_neox, llama, mistral, qwen2", type));
     }
@@ -415,7 +271,7 @@ ConfigFile config_to_json(const GptConfig& config) {
     Json json = write(structure);
     if (expresses(json)) return {std::move(json), names};
   }
-  return {write_own(structure), FolderNames::own};
+  return {write_own_config(structure), FolderNames::own};
 }
 
 }  // namespace reprise

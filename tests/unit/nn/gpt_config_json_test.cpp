@@ -75,27 +75,6 @@ TEST(GptConfigJson, RefusesByName) {
   EXPECT_USER_ERROR(parsed(R"({"model_type": "gpt2", "vocab_size": 9, "n_positions": 8, "n_embd": 8, "n_layer": 1, "n_head": 2,
                                "add_cross_attention": true})"),
                     "config.json: add_cross_attention: true is not supported yet");
-  EXPECT_USER_ERROR(parsed(R"({"model_type": "reprise", "format_version": 2})"), "format version 2 is newer than this reprise reads: 1");
-}
-
-TEST(GptConfigJson, LitGptFieldsThatAreRefused) {
-  const char* base = R"({"litgpt": {"block_size": 8, "vocab_size": 9, "n_layer": 1, "n_head": 2, "n_embd": 16, %s}})";
-  const auto with = [&](const char* member) {
-    std::string text = base;
-    text.replace(text.find("%s"), 2, member);
-    return text;
-  };
-  EXPECT_NO_THROW(parsed(with(R"("norm_qk": false)")));
-  for (const char* field : {"norm_qk", "post_attention_norm", "post_mlp_norm", "rope_interleave"}) {
-    EXPECT_USER_ERROR(parsed(with((std::string("\"") + field + "\": true").c_str())), std::string("litgpt.") + field + ": is not supported yet");
-  }
-  for (const char* field : {"sliding_window_size", "attention_logit_softcapping", "final_logit_softcapping", "n_expert", "rope_local_base_freq"}) {
-    EXPECT_USER_ERROR(parsed(with((std::string("\"") + field + "\": 30").c_str())), std::string("litgpt.") + field + ": is not supported yet");
-  }
-  EXPECT_USER_ERROR(parsed(with(R"("latent_attention": {})")), "litgpt.latent_attention: is not supported yet");
-  EXPECT_USER_ERROR(parsed(with(R"("norm_1": false)")), "litgpt.norm_1: false is not supported yet");
-  EXPECT_USER_ERROR(parsed(with(R"("mlp_class_name": "LLaMAMoE")")), "\"LLaMAMoE\" is not supported; one of: GptNeoxMLP");
-  EXPECT_USER_ERROR(parsed(with(R"("rope_adjustments": {"factor": 4, "beta_slow": 1})")), "key \"beta_slow\" is not known");
 }
 
 TEST(GptConfigJson, HuggingFaceFilesOldAndNewAgree) {
