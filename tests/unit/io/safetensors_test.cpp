@@ -15,7 +15,7 @@
 #include "support/expect_error.h"
 #include "support/temporary_directory.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
+extern "C" int fuzz_safetensors(const std::uint8_t* data, std::size_t size);
 
 namespace reprise {
 namespace {
@@ -242,7 +242,7 @@ TEST(SafetensorsFuzz, ReplaysACorpusAndItsMutations) {
       }
       // An exact heap copy, so that a sanitizer sees one byte too many.
       const std::vector<std::uint8_t> exact(input.begin(), input.end());
-      LLVMFuzzerTestOneInput(exact.data(), exact.size());
+      fuzz_safetensors(exact.data(), exact.size());
     }
   }
 }
