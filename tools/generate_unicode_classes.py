@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes src/train/unicode_classes.cpp from Python's own Unicode tables: tools/generate_unicode_classes.py > FILE."""
+"""Writes src/tokenizer/unicode_classes.cpp from Python's own Unicode tables: tools/generate_unicode_classes.py > FILE."""
 import unicodedata
 
 
@@ -30,7 +30,7 @@ def table(name, found):
 
 print(f"""// SPDX-License-Identifier: Apache-2.0
 // Made by tools/generate_unicode_classes.py from Unicode {unicodedata.unidata_version}; not edited by hand.
-#include "train/unicode_classes.h"
+#include "tokenizer/unicode_classes.h"
 
 #include <algorithm>
 #include <cstdint>

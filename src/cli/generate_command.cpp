@@ -15,10 +15,10 @@
 #include "cli/model_source.h"
 #include "cli/standard_streams.h"
 #include "nn/gpt_config_json.h"
+#include "tokenizer/tokenizer.h"
 #include "train/gpt_programs.h"
 #include "train/model_folder.h"
 #include "train/text_generator.h"
-#include "train/tokenizer.h"
 
 namespace reprise {
 namespace {

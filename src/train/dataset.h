@@ -12,8 +12,8 @@
 #include <string_view>
 #include <vector>
 
+#include "tokenizer/tokenizer.h"
 #include "train/token_shards.h"
-#include "train/tokenizer.h"
 
 namespace reprise {
 

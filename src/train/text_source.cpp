@@ -12,7 +12,7 @@
 
 #include "base/error.h"
 #include "io/file_write.h"
-#include "train/utf8.h"
+#include "tokenizer/utf8.h"
 
 namespace reprise {
 

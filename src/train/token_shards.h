@@ -21,8 +21,8 @@
 #include <string_view>
 
 #include "io/mapped_file.h"
+#include "tokenizer/tokenizer.h"
 #include "train/token_view.h"
-#include "train/tokenizer.h"
 
 namespace reprise {
 

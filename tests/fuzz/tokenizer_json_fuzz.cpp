@@ -7,7 +7,7 @@
 #include <string>
 
 #include "base/error.h"
-#include "train/tokenizer.h"
+#include "tokenizer/tokenizer.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   try {

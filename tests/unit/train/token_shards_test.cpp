@@ -8,7 +8,7 @@
 #include "io/write_fault.h"
 #include "support/expect_error.h"
 #include "support/temporary_directory.h"
-#include "train/utf8.h"
+#include "tokenizer/utf8.h"
 
 namespace reprise {
 namespace {

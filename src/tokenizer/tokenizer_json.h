@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "train/bpe_model.h"
+#include "tokenizer/bpe_model.h"
 
 namespace reprise {
 

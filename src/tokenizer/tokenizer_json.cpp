@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reading checks the components from the outside in: those around the model first, then the model, then its tables.
-#include "train/tokenizer_json.h"
+#include "tokenizer/tokenizer_json.h"
 
 #include <fmt/format.h>
 
@@ -11,10 +11,10 @@
 
 #include "base/error.h"
 #include "io/json.h"
-#include "train/bpe_tokenizer.h"
-#include "train/byte_alphabet.h"
-#include "train/char_tokenizer.h"
-#include "train/utf8.h"
+#include "tokenizer/bpe_tokenizer.h"
+#include "tokenizer/byte_alphabet.h"
+#include "tokenizer/char_tokenizer.h"
+#include "tokenizer/utf8.h"
 
 namespace reprise {
 

@@ -9,7 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "train/bpe_model.h"
+#include "tokenizer/bpe_model.h"
 
 namespace reprise {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "train/bpe_trainer.h"
+#include "tokenizer/bpe_trainer.h"
 
 #include <gtest/gtest.h>
 
@@ -9,10 +9,10 @@
 
 #include "io/file_write.h"
 #include "io/json.h"
-#include "reference_data.h"
+#include "support/reference_directory.h"
 #include "support/expect_error.h"
-#include "train/bpe_tokenizer.h"
-#include "train/pre_tokenizer.h"
+#include "tokenizer/bpe_tokenizer.h"
+#include "tokenizer/pre_tokenizer.h"
 
 namespace reprise {
 namespace {
@@ -108,8 +108,8 @@ TEST(BpeTrainer, RefusesFewerTokensThanBytes) {
 
 /// The vocabulary and merges of the reference tokenizers, learned again from their training text.
 void expect_same_as_reference(const std::string& name, std::int64_t size) {
-  const auto folder = test::reference_folder() / "tokenizer";
-  REPRISE_REQUIRE_REFERENCE(folder / "training_text.json");
+  REPRISE_NEEDS_REFERENCE("tokenizer/training_text.json");
+  const auto folder = test::reference_directory() / "tokenizer";
   BpeTrainer trainer;
   const Json training = read_json(folder / "training_text.json");
   for (const Json& text : training.find("text")->items()) trainer.add_text(text.string());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Merges are applied to unique words; pair counts are kept up to date by the changes each merge makes around itself, and a
 // heap whose stale entries are corrected when they surface gives the next pair.
-#include "train/bpe_trainer.h"
+#include "tokenizer/bpe_trainer.h"
 
 #include <fmt/format.h>
 
@@ -11,8 +11,8 @@
 #include <utility>
 
 #include "base/error.h"
-#include "train/byte_alphabet.h"
-#include "train/pre_tokenizer.h"
+#include "tokenizer/byte_alphabet.h"
+#include "tokenizer/pre_tokenizer.h"
 
 namespace reprise {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Characters to ids by table for ASCII and by hash for the rest.
-#include "train/char_tokenizer.h"
+#include "tokenizer/char_tokenizer.h"
 
 #include <fmt/format.h>
 
@@ -9,8 +9,8 @@
 #include <set>
 
 #include "base/error.h"
-#include "train/tokenizer_json.h"
-#include "train/utf8.h"
+#include "tokenizer/tokenizer_json.h"
+#include "tokenizer/utf8.h"
 
 namespace reprise {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The well-formed sequences of Unicode 15, table 3-7: only the second byte's range depends on the first.
-#include "train/utf8.h"
+#include "tokenizer/utf8.h"
 
 #include <cstdint>
 

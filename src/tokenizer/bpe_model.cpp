@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Merging: the word is a linked list of symbols, the possible merges a heap by (rank, position).
-#include "train/bpe_model.h"
+#include "tokenizer/bpe_model.h"
 
 #include <fmt/format.h>
 
@@ -9,7 +9,7 @@
 #include <queue>
 
 #include "base/error.h"
-#include "train/byte_alphabet.h"
+#include "tokenizer/byte_alphabet.h"
 
 namespace reprise {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What parse_tokenizer refuses: each test changes one component of a good file.
-#include "train/tokenizer_json.h"
+#include "tokenizer/tokenizer_json.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 
 #include "io/json.h"
 #include "support/expect_error.h"
-#include "train/tokenizer.h"
+#include "tokenizer/tokenizer.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 

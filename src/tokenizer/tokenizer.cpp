@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What all tokenizers share, and the choice of one by its spec.
-#include "train/tokenizer.h"
+#include "tokenizer/tokenizer.h"
 
 #include <fmt/format.h>
 #include <xxhash.h>
@@ -10,10 +10,10 @@
 
 #include "base/error.h"
 #include "io/file_write.h"
-#include "train/bpe_tokenizer.h"
-#include "train/bpe_trainer.h"
-#include "train/char_tokenizer.h"
-#include "train/utf8.h"
+#include "tokenizer/bpe_tokenizer.h"
+#include "tokenizer/bpe_trainer.h"
+#include "tokenizer/char_tokenizer.h"
+#include "tokenizer/utf8.h"
 
 namespace reprise {
 

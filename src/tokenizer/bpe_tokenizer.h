@@ -2,8 +2,8 @@
 // Byte-level BPE with GPT-2's pre-tokenizer. Lossless: every byte string has ids, and they decode to it.
 #pragma once
 
-#include "train/bpe_model.h"
-#include "train/tokenizer.h"
+#include "tokenizer/bpe_model.h"
+#include "tokenizer/tokenizer.h"
 
 namespace reprise {
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The mapping both ways. Bytes that are not printable take the characters from U+0100 in ascending order.
-#include "train/byte_alphabet.h"
+#include "tokenizer/byte_alphabet.h"
 
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
-#include "train/utf8.h"
+#include "tokenizer/utf8.h"
 
 namespace reprise {
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "train/utf8.h"
+#include "tokenizer/utf8.h"
 
 #include <gtest/gtest.h>
 
 #include "io/json.h"
-#include "reference_data.h"
-#include "train/unicode_classes.h"
+#include "support/reference_directory.h"
+#include "tokenizer/unicode_classes.h"
 
 namespace reprise {
 namespace {
@@ -45,8 +45,8 @@ TEST(Utf8, KnowsWhatMoreBytesCouldComplete) {
 }
 
 TEST(Utf8, ReplacesAsTheReferenceDoes) {
-  const auto path = test::reference_folder() / "tokenizer/gpt2_512.expected.json";
-  REPRISE_REQUIRE_REFERENCE(path);
+  REPRISE_NEEDS_REFERENCE("tokenizer/gpt2_512.expected.json");
+  const auto path = test::reference_directory() / "tokenizer/gpt2_512.expected.json";
   const Json expected = read_json(path);
   ASSERT_FALSE(expected.find("replaced_bytes")->items().empty());
   for (const Json& entry : expected.find("replaced_bytes")->items()) {

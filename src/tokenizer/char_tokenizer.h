@@ -8,7 +8,7 @@
 
 #include <unordered_map>
 
-#include "train/tokenizer.h"
+#include "tokenizer/tokenizer.h"
 
 namespace reprise {
 

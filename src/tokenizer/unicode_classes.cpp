@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Made by tools/generate_unicode_classes.py from Unicode 14.0.0; not edited by hand.
-#include "train/unicode_classes.h"
+#include "tokenizer/unicode_classes.h"
 
 #include <algorithm>
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Encoding remembers the ids of the words it has met, since text repeats a few words most of the time.
-#include "train/bpe_tokenizer.h"
+#include "tokenizer/bpe_tokenizer.h"
 
 #include <fmt/format.h>
 
@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "base/error.h"
-#include "train/pre_tokenizer.h"
-#include "train/tokenizer_json.h"
+#include "tokenizer/pre_tokenizer.h"
+#include "tokenizer/tokenizer_json.h"
 
 namespace reprise {
 

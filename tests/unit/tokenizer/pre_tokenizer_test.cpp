@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "train/pre_tokenizer.h"
+#include "tokenizer/pre_tokenizer.h"
 
 #include <gtest/gtest.h>
 

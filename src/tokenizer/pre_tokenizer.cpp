@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The pattern's alternatives, tried by hand in the pattern's order.
-#include "train/pre_tokenizer.h"
+#include "tokenizer/pre_tokenizer.h"
 
 #include <array>
 #include <cstdint>
 
-#include "train/unicode_classes.h"
-#include "train/utf8.h"
+#include "tokenizer/unicode_classes.h"
+#include "tokenizer/utf8.h"
 
 namespace reprise {
 

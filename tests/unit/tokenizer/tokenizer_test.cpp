@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "train/tokenizer.h"
+#include "tokenizer/tokenizer.h"
 
 #include <gtest/gtest.h>
 
@@ -7,12 +7,12 @@
 
 #include "io/file_write.h"
 #include "io/json.h"
-#include "reference_data.h"
+#include "support/reference_directory.h"
 #include "support/expect_error.h"
 #include "support/temporary_directory.h"
-#include "train/bpe_tokenizer.h"
-#include "train/byte_alphabet.h"
-#include "train/char_tokenizer.h"
+#include "tokenizer/bpe_tokenizer.h"
+#include "tokenizer/byte_alphabet.h"
+#include "tokenizer/char_tokenizer.h"
 
 namespace reprise {
 namespace {
@@ -163,9 +163,9 @@ TEST(ByteAlphabet, IsThatOfGpt2) {
 
 /// Every case of a reference tokenizer: ids, and the text they decode to.
 void expect_reference_cases(const std::string& name) {
-  const auto folder = test::reference_folder() / "tokenizer";
+  REPRISE_NEEDS_REFERENCE("tokenizer/" + name + ".tokenizer.json");
+  const auto folder = test::reference_directory() / "tokenizer";
   const auto path = folder / (name + ".tokenizer.json");
-  REPRISE_REQUIRE_REFERENCE(path);
   const auto tokenizer = parse_tokenizer(read_text_file(path), path.string());
   const Json expected = read_json(folder / (name + ".expected.json"));
   EXPECT_EQ(tokenizer->vocab_size(), expected.find("vocab_size")->integer());
@@ -190,8 +190,8 @@ TEST(ReferenceTokenizers, Gpt2Of512Tokens) { expect_reference_cases("gpt2_512");
 TEST(ReferenceTokenizers, Gpt2Of2048Tokens) { expect_reference_cases("gpt2_2048"); }
 
 TEST(ReferenceTokenizers, OthersAreRefusedByName) {
-  const auto folder = test::reference_folder() / "tokenizer";
-  REPRISE_REQUIRE_REFERENCE(folder);
+  REPRISE_NEEDS_REFERENCE("tokenizer");
+  const auto folder = test::reference_directory() / "tokenizer";
   const auto load = [&folder](const std::string& name) {
     const auto path = folder / (name + ".tokenizer.json");
     parse_tokenizer(read_text_file(path), path.string());
