@@ -128,7 +128,7 @@ Kernel forward_kernel(const Plan& plan, const AttentionRows<E, T>& rows, const A
         const std::int64_t batch = item / config.q_heads;
         const std::int64_t head = item % config.q_heads;
         if constexpr (std::is_same_v<E, float>) {
-          if (tiles.tiles_take(config, inputs)) {
+          if (tiles.forward_takes(config, inputs, batch, head)) {
             tiles.forward_tiles(config, inputs, out, lse, batch, head, workspace);
             continue;
           }
@@ -157,7 +157,7 @@ Kernel backward_kernel(const Plan& plan, const AttentionRows<E, T>& rows, const 
         const std::int64_t batch = item / config.kv_heads;
         const std::int64_t head = item % config.kv_heads;
         if constexpr (std::is_same_v<E, float>) {
-          if (tiles.tiles_take(config, inputs)) {
+          if (tiles.backward_takes(config, inputs)) {
             tiles.backward_tiles(config, inputs, out, dout, lse, grads, batch, head, workspace);
             continue;
           }

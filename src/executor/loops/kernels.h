@@ -140,8 +140,11 @@ struct AttentionTable {
   /// Elements (float) of workspace one thread needs, for tiles and for the general path.
   std::size_t (*forward_workspace)(const attention::Config& config);
   std::size_t (*backward_workspace)(const attention::Config& config);
+  /// Whether the tiles take this head: last dimensions dense, no bias; forward no mask, or one that leaves a run of keys to a single
+  /// query, as in generation.
+  bool (*forward_takes)(const attention::Config& config, const attention::Inputs<float>& inputs, std::int64_t batch, std::int64_t head);
   /// Whether the tiles take this: last dimensions dense, no mask, no bias.
-  bool (*tiles_take)(const attention::Config& config, const attention::Inputs<float>& inputs);
+  bool (*backward_takes)(const attention::Config& config, const attention::Inputs<float>& inputs);
   void (*forward_tiles)(const attention::Config& config, const attention::Inputs<float>& inputs, const attention::View<float>& out, float* lse,
                         std::int64_t batch, std::int64_t head, float* workspace);
   void (*backward_tiles)(const attention::Config& config, const attention::Inputs<float>& inputs, const attention::View<const float>& out,

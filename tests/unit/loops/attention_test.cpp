@@ -114,19 +114,56 @@ TEST(AttentionTiles, SoftCapAndDropout) {
                                   .causal = true, .softcap = 0.7, .dropout = 0.3, .seed = 5, .draw_offset = 8});
 }
 
-TEST(AttentionTiles, LeaveMasksAndBiasToTheGeneralPath) {
+/// One query and a mask, as in generation: the tiles against the formula where the mask leaves one run of keys.
+TEST(AttentionTiles, OneQueryWithAMask) {
+  const std::int64_t keys = 300;
+  const Config c{.batch = 2, .q_heads = 4, .kv_heads = 2, .keys = keys, .width = 24, .value_width = 20, .scale = 0.3};
+  const std::vector<float> q = numbers(2 * 4 * 24, 1);
+  const std::vector<float> k = numbers(2 * 2 * keys * 24, 2);
+  const std::vector<float> v = numbers(2 * 2 * keys * 20, 3);
+  for (const auto& [begin, end] : std::vector<std::pair<std::int64_t, std::int64_t>>{{0, 1}, {0, 128}, {0, 131}, {0, 300}, {130, 270}, {299, 300}, {7, 7}}) {
+    std::vector<std::uint8_t> allowed(static_cast<std::size_t>(keys));
+    std::fill(allowed.begin() + begin, allowed.begin() + end, std::uint8_t{1});
+    attention::Inputs<float> in;
+    in.q = interleaved(q, 4, 1, 24);
+    in.k = interleaved(k, 2, keys, 24);
+    in.v = interleaved(v, 2, keys, 20);
+    in.mask = {allowed.data(), {0, 0, 0, 1}};
+    const auto run_all = [&](const auto& forward, std::size_t elements) {
+      std::vector<float> workspace(elements, NAN);
+      std::vector<float> out(2 * 4 * 20 + 2 * 4);
+      for (std::int64_t b = 0; b < 2; ++b) {
+        for (std::int64_t h = 0; h < 4; ++h) forward(c, in, dense(out.data(), 4, 1, 20), out.data() + 2 * 4 * 20, b, h, workspace.data());
+      }
+      return out;
+    };
+    for (const IsaLevel level : levels_here()) {
+      const Kernels& kernels = kernels_for(level);
+      EXPECT_TRUE(kernels.attention.forward_takes(c, in, 1, 3));
+      expect_same(run_all(kernels.attention.forward_tiles, kernels.attention.forward_workspace(c)),
+                  run_all(kernels.attention_f32.forward, 128 + 20), "out and lse");
+    }
+  }
+}
+
+TEST(AttentionTiles, LeaveOtherMasksAndBiasToTheGeneralPath) {
   const AttentionTable& table = kernels_for(levels_here().back()).attention;
   const std::vector<float> data(64);
   attention::Inputs<float> in;
   in.q = in.k = in.v = View<const float>{data.data(), {64, 64, 8, 1}};
-  const Config c{.queries = 8, .keys = 8, .width = 8, .value_width = 8};
-  EXPECT_TRUE(table.tiles_take(c, in));
-  const std::uint8_t mask = 1;
-  in.mask = {&mask, {0, 0, 0, 0}};
-  EXPECT_FALSE(table.tiles_take(c, in));
+  Config c{.queries = 8, .keys = 8, .width = 8, .value_width = 8};
+  const auto takes = [&] { return std::pair(table.forward_takes(c, in, 0, 0), table.backward_takes(c, in)); };
+  EXPECT_EQ(takes(), std::pair(true, true));
+  const std::uint8_t mask[8] = {0, 1, 1, 0, 0, 1, 0, 0};
+  in.mask = {mask, {0, 0, 0, 0}};
+  EXPECT_EQ(takes(), std::pair(false, false));
+  c.queries = 1;
+  EXPECT_EQ(takes(), std::pair(true, false));
+  in.mask.stride[3] = 1;  // two runs
+  EXPECT_EQ(takes(), std::pair(false, false));
   in.mask = {};
   in.bias = in.q;
-  EXPECT_FALSE(table.tiles_take(c, in));
+  EXPECT_EQ(takes(), std::pair(false, false));
 }
 
 }  // namespace

@@ -22,12 +22,14 @@ struct Seen {
 
 REPRISE_INLINE std::int64_t clip(std::int64_t x, std::int64_t high) { return x < 0 ? 0 : x > high ? high : x; }
 
-Seen seen_by_queries(const attention::Config& config, std::int64_t first, std::int64_t rows, std::int64_t key, std::int64_t keys) {
+/// Keys outside `masked` are seen by nobody.
+Seen seen_by_queries(const attention::Config& config, attention::KeyRange masked, std::int64_t first, std::int64_t rows, std::int64_t key,
+                     std::int64_t keys) {
   Seen seen;
   for (std::int64_t r = 0; r < rows; ++r) {
     const attention::KeyRange range = attention::key_range(config, first + r);
-    seen.begin[r] = clip(range.begin - key, keys);
-    seen.end[r] = clip(range.end - key, keys);
+    seen.begin[r] = clip((range.begin > masked.begin ? range.begin : masked.begin) - key, keys);
+    seen.end[r] = clip((range.end < masked.end ? range.end : masked.end) - key, keys);
     if (seen.begin[r] >= seen.end[r]) continue;
     seen.any = true;
     if (seen.end[r] > seen.columns) seen.columns = seen.end[r];
@@ -79,10 +81,31 @@ std::size_t backward_workspace(const attention::Config& config) {
   return static_cast<std::size_t>((whole_blocks(config.keys) + config.keys) * widths + kQueries * (2 * kStride + config.width));
 }
 
-bool tiles_take(const attention::Config& config, const attention::Inputs<float>& inputs) {
+bool dense_without_bias(const attention::Config& config, const attention::Inputs<float>& inputs) {
   const auto dense_rows = [](const attention::View<const float>& view, std::int64_t width) { return width == 1 || view.stride[3] == 1; };
-  return inputs.mask.data == nullptr && inputs.bias.data == nullptr && dense_rows(inputs.q, config.width) &&
-         dense_rows(inputs.k, config.width) && dense_rows(inputs.v, config.value_width);
+  return inputs.bias.data == nullptr && dense_rows(inputs.q, config.width) && dense_rows(inputs.k, config.width) &&
+         dense_rows(inputs.v, config.value_width);
+}
+
+bool backward_takes(const attention::Config& config, const attention::Inputs<float>& inputs) {
+  return inputs.mask.data == nullptr && dense_without_bias(config, inputs);
+}
+
+/// The keys that the mask leaves to query 0 when they are one run: `run`, and true.
+bool mask_run(const attention::Config& config, const attention::Inputs<float>& in, std::int64_t batch, std::int64_t head, attention::KeyRange& run) {
+  const auto allowed = [&](std::int64_t j) { return in.mask.at(batch, head, 0, j) != 0; };
+  std::int64_t j = 0;
+  while (j < config.keys && !allowed(j)) ++j;
+  run.begin = j;
+  while (j < config.keys && allowed(j)) ++j;
+  run.end = j;
+  while (j < config.keys && !allowed(j)) ++j;
+  return j == config.keys;
+}
+
+bool forward_takes(const attention::Config& config, const attention::Inputs<float>& inputs, std::int64_t batch, std::int64_t head) {
+  attention::KeyRange run;
+  return dense_without_bias(config, inputs) && (inputs.mask.data == nullptr || (config.queries == 1 && mask_run(config, inputs, batch, head, run)));
 }
 
 /// Dropout's factors of keys [begin, end) of a row: 1 / (1 - rate) or 0. `first` is the word of key 0 of the block.
@@ -145,7 +168,10 @@ void forward_tiles(const attention::Config& config, const attention::Inputs<floa
   float* const keys_t = workspace;
   float* const s = keys_t + whole_blocks(config.keys) * config.width;
   float* const o = s + kQueries * kStride;
-  transpose(&in.k.at(batch, kv, 0, 0), in.k.stride[2], config.keys, config.width, keys_t);
+  attention::KeyRange masked{0, config.keys};
+  if (in.mask.data != nullptr) mask_run(config, in, batch, head, masked);
+  const std::int64_t start = masked.begin / kKeys * kKeys;
+  transpose(&in.k.at(batch, kv, start, 0), in.k.stride[2], masked.end - start, config.width, keys_t + block_of(start) * config.width);
   for (std::int64_t first = 0; first < config.queries; first += kQueries) {
     const std::int64_t rows = config.queries - first < kQueries ? config.queries - first : kQueries;
     RunningRow running[kQueries];
@@ -153,7 +179,7 @@ void forward_tiles(const attention::Config& config, const attention::Inputs<floa
     for (std::int64_t e = 0; e < rows * width; ++e) o[e] = 0.0f;
     for (std::int64_t key = 0; key < config.keys; key += kKeys) {
       const std::int64_t keys = config.keys - key < kKeys ? config.keys - key : kKeys;
-      const Seen seen = seen_by_queries(config, first, rows, key, keys);
+      const Seen seen = seen_by_queries(config, masked, first, rows, key, keys);
       if (!seen.any) continue;
       multiply_chains({&in.q.at(batch, head, first, 0), in.q.stride[2], 1}, {keys_t + block_of(key) * config.width, kStride}, config.width, s, kStride, rows, seen.columns);
       for (std::int64_t r = 0; r < rows; ++r) {
@@ -245,7 +271,7 @@ void backward_tiles(const attention::Config& config, const attention::Inputs<flo
       const float* const go = &dout.at(batch, head, first, 0);
       for (std::int64_t key = 0; key < config.keys; key += kKeys) {
         const std::int64_t keys = config.keys - key < kKeys ? config.keys - key : kKeys;
-        const Seen seen = seen_by_queries(config, first, rows, key, keys);
+        const Seen seen = seen_by_queries(config, {0, config.keys}, first, rows, key, keys);
         if (!seen.any) continue;
         multiply_chains({q, in.q.stride[2], 1}, {keys_t + block_of(key) * width, kStride}, width, p, kStride, rows, seen.columns);
         multiply_chains({go, dout.stride[2], 1}, {values_t + block_of(key) * value_width, kStride}, value_width, ds, kStride, rows, seen.columns);
@@ -273,7 +299,7 @@ void backward_tiles(const attention::Config& config, const attention::Inputs<flo
 }  // namespace
 
 void fill_attention(Kernels& kernels) {
-  kernels.attention = {forward_workspace, backward_workspace, tiles_take, forward_tiles, backward_tiles};
+  kernels.attention = {forward_workspace, backward_workspace, forward_takes, backward_takes, forward_tiles, backward_tiles};
 }
 
 }  // namespace reprise::loops::REPRISE_ISA_LEVEL
