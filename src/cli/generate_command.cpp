@@ -23,16 +23,6 @@
 namespace reprise {
 namespace {
 
-/// Tokens to start from: the prompt's, or a line break's, or what stands between documents, or else the first.
-std::vector<std::int32_t> start_tokens(const Tokenizer& tokenizer, const std::string& prompt) {
-  if (!prompt.empty()) return tokenizer.encode(prompt);
-  try {
-    return tokenizer.encode("\n");
-  } catch (const UserError&) {
-    return {tokenizer.end_of_text().value_or(0)};
-  }
-}
-
 /// Sizes of the two passes: room for all the text, or the whole window when it is longer, which then moves by halves.
 void size_passes(GptProgramOptions& programs, std::int64_t prompt, std::int64_t count) {
   const std::int64_t block = programs.config.block_size;
@@ -56,7 +46,7 @@ int run_generate(const ResolvedOptions& options) {
                                 folder.string(), tokenizer->vocab_size(), model.config.padded_vocab_size));
   }
   const std::string prompt = options.has("prompt") ? options.get_text("prompt") : "";
-  const std::vector<std::int32_t> start = start_tokens(*tokenizer, prompt);
+  const std::vector<std::int32_t> start = prompt_tokens(*tokenizer, prompt);
   const std::int64_t count = options.get_int("max_new_tokens");
 
   GptProgramOptions request;

@@ -12,7 +12,8 @@
 
 #include "base/error.h"
 #include "tokenizer/byte_alphabet.h"
-#include "tokenizer/pre_tokenizer.h"
+#include "tokenizer/utf8.h"
+#include "tokenizer/word_patterns.h"
 
 namespace reprise {
 
@@ -143,7 +144,6 @@ void BpeTrainer::add_text(std::string_view text) {
 BpeVocabulary BpeTrainer::train(std::int64_t vocabulary_size, const std::vector<std::string>& special_tokens) const {
   BpeVocabulary vocabulary;
   for (const std::string& token : special_tokens) {
-    vocabulary.added.push_back(static_cast<std::int32_t>(vocabulary.tokens.size()));
     vocabulary.tokens.push_back(token);
   }
   const auto smallest = static_cast<std::int64_t>(special_tokens.size() + 256);
@@ -159,7 +159,7 @@ BpeVocabulary BpeTrainer::train(std::int64_t vocabulary_size, const std::vector<
   std::vector<std::int32_t> byte_ids(256);
   for (const std::size_t byte : bytes) {
     byte_ids[byte] = static_cast<std::int32_t>(vocabulary.tokens.size());
-    vocabulary.tokens.emplace_back(1, static_cast<char>(static_cast<std::uint8_t>(byte)));
+    append_utf8(vocabulary.tokens.emplace_back(), byte_alphabet()[byte]);
   }
 
   std::unordered_map<std::string, std::int32_t> ids;

@@ -19,6 +19,7 @@ namespace reprise {
 /// token a merge. Each merge joins the pair of tokens that stands side by side most often over all words (overlapping
 /// occurrences counted, words weighted by their counts); equal counts: the pair with the smaller left id, then the smaller
 /// right id. A merge whose bytes already are a token reuses its id. Words are those of gpt2_word_end.
+/// Tokens of the result are written in the byte alphabet, special ones as they are.
 class BpeTrainer {
  public:
   /// Cuts `text` into words and counts them. Texts are separate: no word goes across.

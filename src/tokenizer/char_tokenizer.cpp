@@ -9,6 +9,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "io/json.h"
 #include "tokenizer/tokenizer_json.h"
 #include "tokenizer/utf8.h"
 
@@ -31,10 +32,14 @@ std::string shown(char32_t character) {
 
 }  // namespace
 
-CharTokenizer::CharTokenizer(std::vector<char32_t> characters) : characters_(std::move(characters)) {
+CharTokenizer::CharTokenizer(std::vector<char32_t> characters)
+    : characters_(std::move(characters)), decoder_(Json::object({{"type", "Fuse"}}), "decoder") {
   REPRISE_CHECK(std::is_sorted(characters_.begin(), characters_.end(), std::less_equal<>()),
                 "characters must ascend without repeats");
-  for (std::size_t id = 0; id < characters_.size(); ++id) ids_.emplace(characters_[id], static_cast<std::int32_t>(id));
+  for (std::size_t id = 0; id < characters_.size(); ++id) {
+    ids_.emplace(characters_[id], static_cast<std::int32_t>(id));
+    append_utf8(texts_.emplace_back(), characters_[id]);
+  }
 }
 
 CharTokenizer CharTokenizer::learn(std::span<const std::string_view> documents) {
@@ -94,11 +99,9 @@ void CharTokenizer::encode_to(std::string_view text, const TokenSink& sink) cons
   if (!ids.empty()) sink(ids);
 }
 
-void CharTokenizer::append_bytes(std::int32_t id, std::string& bytes) const {
-  if (id < 0 || id >= vocab_size()) {
-    throw UserError(fmt::format("token id is outside the vocabulary of {}: {}", vocab_size(), id));
-  }
-  append_utf8(bytes, characters_[static_cast<std::size_t>(id)]);
+std::string_view CharTokenizer::token(std::int32_t id) const {
+  if (id < 0 || id >= vocab_size()) throw UserError(fmt::format("token id is outside the vocabulary of {}: {}", vocab_size(), id));
+  return texts_[static_cast<std::size_t>(id)];
 }
 
 std::string CharTokenizer::to_json() const { return write_char_json(characters_); }

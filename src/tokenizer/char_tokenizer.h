@@ -12,6 +12,9 @@
 
 namespace reprise {
 
+/// The "type" of its model in tokenizer.json.
+inline constexpr std::string_view kCharModel = "reprise_char";
+
 class CharTokenizer final : public Tokenizer {
  public:
   /// Takes the characters in ascending order, without repeats.
@@ -21,16 +24,23 @@ class CharTokenizer final : public Tokenizer {
 
   std::string_view kind() const override { return "char"; }
   std::int64_t vocab_size() const override { return static_cast<std::int64_t>(characters_.size()); }
-  std::optional<std::int32_t> end_of_text() const override { return std::nullopt; }
+  const SpecialTokens& special_tokens() const override { return special_tokens_; }
+  const TextFrame& frame() const override { return frame_; }
   void encode_to(std::string_view text, const TokenSink& sink) const override;
-  void append_bytes(std::int32_t id, std::string& bytes) const override;
+  std::string_view token(std::int32_t id) const override;
+  const TokenDecoder& decoder() const override { return decoder_; }
   std::string to_json() const override;
+  std::string to_config_json() const override { return ""; }
 
   const std::vector<char32_t>& characters() const { return characters_; }
 
  private:
   std::vector<char32_t> characters_;
+  std::vector<std::string> texts_;  // of the characters
   std::unordered_map<char32_t, std::int32_t> ids_;
+  SpecialTokens special_tokens_;  // none
+  TextFrame frame_;               // none
+  TokenDecoder decoder_;          // puts the characters side by side
 };
 
 }  // namespace reprise

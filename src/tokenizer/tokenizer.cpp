@@ -7,12 +7,14 @@
 
 #include <charconv>
 #include <system_error>
+#include <utility>
 
 #include "base/error.h"
 #include "io/file_write.h"
-#include "tokenizer/bpe_tokenizer.h"
 #include "tokenizer/bpe_trainer.h"
+#include "tokenizer/byte_level_bpe.h"
 #include "tokenizer/char_tokenizer.h"
+#include "tokenizer/tokenizer_json.h"
 #include "tokenizer/utf8.h"
 
 namespace reprise {
@@ -21,6 +23,8 @@ namespace {
 
 constexpr std::string_view kBpePrefix = "bpe:";
 constexpr const char* kFileName = "tokenizer.json";
+constexpr const char* kConfigName = "tokenizer_config.json";
+constexpr const char* kMapName = "special_tokens_map.json";
 
 }  // namespace
 
@@ -30,19 +34,28 @@ std::vector<std::int32_t> Tokenizer::encode(std::string_view text) const {
   return ids;
 }
 
+std::vector<std::int32_t> Tokenizer::encode_framed(std::string_view text) const {
+  std::vector<std::int32_t> ids = frame().before;
+  encode_to(text, [&ids](std::span<const std::int32_t> piece) { ids.insert(ids.end(), piece.begin(), piece.end()); });
+  ids.insert(ids.end(), frame().after.begin(), frame().after.end());
+  return ids;
+}
+
 std::string Tokenizer::decode(std::span<const std::int32_t> ids) const {
+  TokenDecoder::State state;
   std::string bytes;
-  for (const std::int32_t id : ids) append_bytes(id, bytes);
+  for (const std::int32_t id : ids) decoder().push(state, token(id), bytes);
+  decoder().finish(state, bytes);
   return replace_invalid_utf8(bytes);
 }
 
 std::uint64_t Tokenizer::fingerprint() const {
-  const std::string json = to_json();
+  const std::string json = to_json() + to_config_json();
   return XXH3_64bits(json.data(), json.size());
 }
 
 std::string StreamDecoder::push(std::int32_t id) {
-  tokenizer_->append_bytes(id, pending_);
+  tokenizer_->decoder().push(state_, tokenizer_->token(id), pending_);
   std::string text;
   std::size_t position = 0;
   while (position < pending_.size()) {
@@ -56,19 +69,44 @@ std::string StreamDecoder::push(std::int32_t id) {
 }
 
 std::string StreamDecoder::finish() {
+  tokenizer_->decoder().finish(state_, pending_);
   const std::string text = replace_invalid_utf8(pending_);
   pending_.clear();
   return text;
 }
 
+std::vector<std::int32_t> prompt_tokens(const Tokenizer& tokenizer, std::string_view prompt) {
+  std::vector<std::int32_t> start = tokenizer.frame().before;
+  const std::vector<std::int32_t> ids = tokenizer.encode(prompt);
+  start.insert(start.end(), ids.begin(), ids.end());
+  if (!start.empty()) return start;
+  try {
+    return tokenizer.encode("\n");
+  } catch (const UserError&) {
+    return {tokenizer.end_of_text().value_or(0)};
+  }
+}
+
 std::unique_ptr<Tokenizer> load_tokenizer(const std::filesystem::path& file_or_folder) {
   const bool folder = std::filesystem::is_directory(file_or_folder);
   const std::filesystem::path path = folder ? file_or_folder / kFileName : file_or_folder;
-  return parse_tokenizer(read_text_file(path), path.string());
+  TokenizerFiles files{.path = path.string(), .json = read_text_file(path), .config_path = {}, .config = {}, .map_path = {}, .map = {}};
+  const auto read_beside = [&path](const char* name, std::string& other_path, std::string& text) {
+    const std::filesystem::path other = path.parent_path() / name;
+    if (!std::filesystem::exists(other)) return;
+    other_path = other.string();
+    text = read_text_file(other);
+  };
+  if (path.filename() == kFileName) {
+    read_beside(kConfigName, files.config_path, files.config);
+    read_beside(kMapName, files.map_path, files.map);
+  }
+  return parse_tokenizer_files(files);
 }
 
 void save_tokenizer(const Tokenizer& tokenizer, const std::filesystem::path& folder) {
   write_text_file(folder / kFileName, tokenizer.to_json() + "\n");
+  if (const std::string config = tokenizer.to_config_json(); !config.empty()) write_text_file(folder / kConfigName, config + "\n");
 }
 
 bool is_learned_tokenizer(std::string_view spec) { return spec == "char" || spec.substr(0, kBpePrefix.size()) == kBpePrefix; }
@@ -86,7 +124,10 @@ std::unique_ptr<Tokenizer> learn_tokenizer(std::string_view spec, std::span<cons
   }
   BpeTrainer trainer;
   for (const std::string_view document : documents) trainer.add_text(document);
-  return std::make_unique<BpeTokenizer>(trainer.train(size, {std::string(kEndOfText)}));
+  ByteLevelBpe bpe;
+  bpe.vocabulary = trainer.train(size, {std::string(kEndOfText)});
+  bpe.special = {0};
+  return make_byte_level_bpe(std::move(bpe), std::string(spec));
 }
 
 }  // namespace reprise

@@ -17,7 +17,6 @@ namespace {
 
 constexpr std::int64_t kFormatVersion = 1;
 constexpr std::string_view kManifest = "data.json";
-constexpr std::string_view kTokenizer = "tokenizer.json";
 
 std::vector<std::string_view> texts_of(const std::vector<TextDocument>& documents) {
   std::vector<std::string_view> texts;
@@ -37,8 +36,6 @@ std::int64_t total_bytes(const std::vector<std::string_view>& texts) {
   for (const std::string_view text : texts) bytes += static_cast<std::int64_t>(text.size());
   return bytes;
 }
-
-std::unique_ptr<Tokenizer> read_tokenizer(const std::string& path) { return parse_tokenizer(read_text_file(path), path); }
 
 void require_blocks(std::int64_t tokens, std::int64_t block_size, std::string_view which) {
   if (tokens > block_size) return;
@@ -66,7 +63,7 @@ Dataset build_dataset(const std::filesystem::path& folder, const DatasetOptions&
   // Learned from all text, so that validation holds no character that has no id.
   std::vector<std::string_view> seen = all;
   if (!fraction) seen.insert(seen.end(), split.validation.begin(), split.validation.end());
-  data.tokenizer = is_learned_tokenizer(options.tokenizer) ? learn_tokenizer(options.tokenizer, seen) : read_tokenizer(options.tokenizer);
+  data.tokenizer = is_learned_tokenizer(options.tokenizer) ? learn_tokenizer(options.tokenizer, seen) : load_tokenizer(options.tokenizer);
   data.text_bytes = total_bytes(seen);
 
   make_directories(folder);
@@ -78,7 +75,7 @@ Dataset build_dataset(const std::filesystem::path& folder, const DatasetOptions&
     require_blocks(data.validation->tokens().size(), 1, "validation");
     manifest.set("validation", data.validation->path().filename().string());
   }
-  write_text_file(folder / kTokenizer, data.tokenizer->to_json());
+  save_tokenizer(*data.tokenizer, folder);
   write_text_file(folder / kManifest, write_json(manifest, 2) + "\n");  // last: says that all is there
   return data;
 }
@@ -92,7 +89,7 @@ Dataset open_dataset(const std::filesystem::path& folder) {
     manifest.fail(fmt::format("data format {} is newer than this program reads ({}); use a newer reprise", version, kFormatVersion));
   }
   Dataset data;
-  data.tokenizer = read_tokenizer((folder / kTokenizer).string());
+  data.tokenizer = load_tokenizer(folder);
   data.train = TokenShard::open(folder / manifest.at("train").string(), *data.tokenizer);
   if (const auto validation = manifest.find("validation")) {
     data.validation = TokenShard::open(folder / validation->string(), *data.tokenizer);

@@ -20,7 +20,7 @@ namespace reprise {
 struct DatasetOptions {
   std::vector<std::string> paths;       // text files to train on
   std::string validation = "0.1";       // a share of the training text, or a text file
-  std::string tokenizer = "char";       // "char", "bpe:N", or a tokenizer.json
+  std::string tokenizer = "char";       // "char", "bpe:N", or a file (load_tokenizer)
   std::int64_t block_size = 0;          // the training text must hold one block and a target
   std::function<void(std::string)> warn;  // told of text that was not valid UTF-8
 };
@@ -32,7 +32,7 @@ struct Dataset {
   std::int64_t text_bytes = 0;           // of all text; 0 when opened again
 };
 
-/// Loads the text, learns or reads the tokenizer, and writes tokenizer.json, the shards and data.json into `folder`.
+/// Loads the text, learns or reads the tokenizer, and writes its files, the shards and data.json into `folder`.
 /// UserError for text that is missing, empty, binary or too short, and as the tokenizers.
 Dataset build_dataset(const std::filesystem::path& folder, const DatasetOptions& options);
 

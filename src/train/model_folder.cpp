@@ -92,7 +92,7 @@ std::string shape_text(const std::vector<std::int64_t>& shape) { return fmt::for
 }  // namespace
 
 void save_model_folder(const std::filesystem::path& path, const GptConfig& config, std::span<const TensorSlot> parameters,
-                       std::string_view tokenizer) {
+                       const Tokenizer* tokenizer) {
   const ConfigFile file = config_to_json(config);
   const SlotMap slots = by_name(parameters);
   const std::vector<FolderTensor> tensors = folder_tensors(config, file.names);
@@ -105,7 +105,7 @@ void save_model_folder(const std::filesystem::path& path, const GptConfig& confi
     for (const RowRange& rows : tensor.rows) writer.write(rows_of(slot_of(slots, tensor.parameter), rows));
   }
   writer.finish();
-  if (!tokenizer.empty()) write_text_file(folder.path() / "tokenizer.json", tokenizer);
+  if (tokenizer != nullptr) save_tokenizer(*tokenizer, folder.path());
   write_text_file(folder.path() / "config.json", write_json(file.json, 2) + "\n");
   folder.commit();
 }

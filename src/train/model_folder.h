@@ -8,14 +8,15 @@
 #include <string_view>
 
 #include "nn/gpt_config_json.h"
+#include "tokenizer/tokenizer.h"
 #include "train/checkpoint.h"
 
 namespace reprise {
 
-/// Writes the folder, replacing what is at `path` in one step. `parameters` are under our names; `tokenizer` is the text of a
-/// tokenizer.json, empty for none.
+/// Writes the folder, replacing what is at `path` in one step. `parameters` are under our names; `tokenizer` may be
+/// null: none.
 void save_model_folder(const std::filesystem::path& path, const GptConfig& config, std::span<const TensorSlot> parameters,
-                       std::string_view tokenizer);
+                       const Tokenizer* tokenizer);
 
 /// Reads the weights of a folder into the slots, row by row from the mapped file, converting between floating dtypes.
 /// UserError naming file and tensor when one is missing, unknown, of another shape or no floating dtype, or holds a value

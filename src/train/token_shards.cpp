@@ -64,10 +64,14 @@ void write_tokens(const std::filesystem::path& path, std::span<const std::string
   const TokenSink sink = [&tokens](std::span<const std::int32_t> ids) {
     for (const std::int32_t id : ids) tokens.push_back(static_cast<Token>(id));
   };
-  const std::optional<std::int32_t> separator = tokenizer.end_of_text();
+  const TextFrame& frame = tokenizer.frame();
+  std::optional<std::int32_t> separator = tokenizer.end_of_text();
+  if (separator && !frame.after.empty() && frame.after.back() == *separator) separator.reset();  // each document ends with it
   for (std::size_t i = 0; i < documents.size(); ++i) {
     if (i > 0 && separator) tokens.push_back(static_cast<Token>(*separator));
+    sink(frame.before);
     tokenizer.encode_to(documents[i], sink);
+    sink(frame.after);
   }
   ShardHeader header;
   header.token_bytes = sizeof(Token);

@@ -176,7 +176,7 @@ struct Trainer::State {
       saved_step = progress.step;
     }
     if (exported_step != progress.step) {
-      save_model_folder(run.model(), options.config, parameters, data.tokenizer->to_json());
+      save_model_folder(run.model(), options.config, parameters, data.tokenizer.get());
       exported_step = progress.step;
     }
   }

@@ -48,12 +48,14 @@ TEST(ModelFolder, KeepsEveryFamilysWeights) {
     const test::TemporaryDirectory folder;
     const GptConfig config = small(name);
     Parameters saved(config, DType::float32, 1);
-    save_model_folder(folder.path() / "model", config, saved.slots, "{}");
+    const std::string_view text = "abc";
+    const auto tokenizer = learn_tokenizer("char", std::span(&text, 1));
+    save_model_folder(folder.path() / "model", config, saved.slots, tokenizer.get());
     const FolderConfig read = read_config(folder.path() / "model");
     Parameters loaded(read.config, DType::float32, 2);
     load_model_weights(folder.path() / "model", read, loaded.slots);
     EXPECT_EQ(loaded.data, saved.data) << name;
-    EXPECT_EQ(read_text_file(folder.path() / "model" / "tokenizer.json"), "{}");
+    EXPECT_EQ(load_tokenizer(folder.path() / "model")->to_json(), tokenizer->to_json());
   }
 }
 
@@ -61,7 +63,7 @@ TEST(ModelFolder, ConvertsFloatingTypes) {
   const test::TemporaryDirectory folder;
   const GptConfig config = small("pythia-160m");
   Parameters saved(config, DType::bfloat16, 1);
-  save_model_folder(folder.path() / "model", config, saved.slots, "");
+  save_model_folder(folder.path() / "model", config, saved.slots, nullptr);
   Parameters loaded(config, DType::float32, 2);
   load_model_weights(folder.path() / "model", read_config(folder.path() / "model"), loaded.slots);
   for (std::size_t i = 0; i < saved.data.size(); ++i) {
@@ -82,7 +84,7 @@ TEST(ModelFolder, BrokenWeightsAreErrors) {
   Parameters saved(config, DType::float32, 1);
   const float nan = std::numeric_limits<float>::quiet_NaN();
   std::memcpy(saved.data[2].data() + 4 * 3, &nan, 4);
-  save_model_folder(path, config, saved.slots, "");
+  save_model_folder(path, config, saved.slots, nullptr);
   Parameters loaded(config, DType::float32, 2);
   EXPECT_USER_ERROR(load_model_weights(path, read_config(path), loaded.slots), "a value that is not finite");
   EXPECT_USER_ERROR(load_model_weights(path, read_config(path), loaded.slots), "element 3 is nan");
@@ -93,7 +95,7 @@ TEST(ModelFolder, AnotherModelIsRefused) {
   const std::filesystem::path path = folder.path() / "model";
   const GptConfig config = small("tiny-llama-1.1b");
   Parameters saved(config, DType::float32, 1);
-  save_model_folder(path, config, saved.slots, "");
+  save_model_folder(path, config, saved.slots, nullptr);
   FolderConfig other = read_config(path);
   other.config.n_layer = 3;
   Parameters deeper(other.config, DType::float32, 1);

@@ -5,6 +5,7 @@
 
 #include <cerrno>
 
+#include "io/json.h"
 #include "io/write_fault.h"
 #include "support/expect_error.h"
 #include "support/temporary_directory.h"
@@ -40,6 +41,25 @@ TEST(TokenShard, HoldsTheDocumentsWithTheirSeparators) {
   EXPECT_EQ(tokens_of(shard), expected);
   EXPECT_EQ(shard.tokens().width(), 2);
   EXPECT_EQ(test::get_file(shard.path()).size(), 64 + 2 * expected.size());
+}
+
+TEST(TokenShard, DocumentsStandInTheTokenizersFrame) {
+  const test::TemporaryDirectory folder;
+  const auto plain = learn_tokenizer("bpe:257", kDocuments);
+  const std::int32_t end = *plain->end_of_text();
+  Json root = parse_json(plain->to_json(), "plain");
+  const auto with_frame = [&](const TextFrame& frame) {
+    root.set("post_processor", write_text_frame(frame, [](std::int32_t id) { return std::to_string(id); }));
+    return parse_tokenizer(write_json(root), "framed");
+  };
+  const auto tokens = [&](const TextFrame& frame) {
+    return tokens_of(open_or_build_shard(folder.path(), "train", Documents{"a", "b"}, *with_frame(frame)));
+  };
+  const std::int64_t a = plain->encode("a")[0];
+  const std::int64_t b = plain->encode("b")[0];
+  EXPECT_EQ(tokens({.before = {9}, .after = {}}), (std::vector<std::int64_t>{9, a, end, 9, b}));
+  EXPECT_EQ(tokens({.before = {}, .after = {8}}), (std::vector<std::int64_t>{a, 8, end, b, 8}));
+  EXPECT_EQ(tokens({.before = {}, .after = {end}}), (std::vector<std::int64_t>{a, end, b, end}));
 }
 
 TEST(TokenShard, FormatIsTheDocumentedOne) {
