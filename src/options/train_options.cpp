@@ -18,7 +18,7 @@ constexpr std::array kRows{
     OptionRow{.name = "val_data", .kind = text, .group = data, .commands = kTrain, .default_text = "0.1", .placeholder = "PATH|FRACTION",
               .help = "text file to validate on, or the share of the training text kept for it; 0 is no validation"},
     OptionRow{.name = "tokenizer", .kind = text, .group = data, .commands = kTrain, .default_text = "char", .placeholder = "char|bpe:N|FILE",
-              .help = "one token per character, byte-level BPE with N tokens trained on the data, or a tokenizer.json"},
+              .help = "one token per character, byte-level BPE with N tokens trained on the data, or a tokenizer.json or .tiktoken file"},
     OptionRow{.name = "out", .kind = path, .group = output, .commands = kTrain, .placeholder = "RUN",
               .help = "run folder to create: configuration, metrics, checkpoints and the model"},
     OptionRow{.name = "resume", .kind = path, .group = output, .commands = kTrain, .placeholder = "RUN", .command_line_only = true,

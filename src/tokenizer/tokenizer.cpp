@@ -14,6 +14,7 @@
 #include "tokenizer/bpe_trainer.h"
 #include "tokenizer/byte_level_bpe.h"
 #include "tokenizer/char_tokenizer.h"
+#include "tokenizer/tiktoken.h"
 #include "tokenizer/tokenizer_json.h"
 #include "tokenizer/utf8.h"
 
@@ -90,6 +91,7 @@ std::vector<std::int32_t> prompt_tokens(const Tokenizer& tokenizer, std::string_
 std::unique_ptr<Tokenizer> load_tokenizer(const std::filesystem::path& file_or_folder) {
   const bool folder = std::filesystem::is_directory(file_or_folder);
   const std::filesystem::path path = folder ? file_or_folder / kFileName : file_or_folder;
+  if (path.extension() == ".tiktoken") return parse_tiktoken(read_text_file(path), path.string());
   TokenizerFiles files{.path = path.string(), .json = read_text_file(path), .config_path = {}, .config = {}, .map_path = {}, .map = {}};
   const auto read_beside = [&path](const char* name, std::string& other_path, std::string& text) {
     const std::filesystem::path other = path.parent_path() / name;
