@@ -73,6 +73,9 @@ class GgufFile {
   std::vector<std::size_t> tensors_by_name_;
 };
 
+/// Whether a path names a GGUF file: by its ending.
+bool is_gguf(const std::filesystem::path& path);
+
 /// Returns the value as JSON: integers above 2^63 - 1 become numbers.
 Json to_json(const GgufValue& value);
 

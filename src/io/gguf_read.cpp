@@ -341,6 +341,8 @@ const GgufValue* GgufFile::find(std::string_view key) const { return find_in(con
 
 const GgufTensor* GgufFile::find_tensor(std::string_view name) const { return find_in(content_.tensors, tensors_by_name_, name, name_of); }
 
+bool is_gguf(const std::filesystem::path& path) { return path.extension() == ".gguf"; }
+
 Json to_json(const GgufValue& value) {
   std::span<const std::byte> bytes = value.bytes;
   if (value.type == GgufType::string) return Json(std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "io/file_write.h"
 #include "tokenizer/bpe_trainer.h"
+#include "tokenizer/gguf_tokenizer.h"
 #include "tokenizer/byte_level_bpe.h"
 #include "tokenizer/char_tokenizer.h"
 #include "tokenizer/tiktoken.h"
@@ -89,6 +90,7 @@ std::vector<std::int32_t> prompt_tokens(const Tokenizer& tokenizer, std::string_
 }
 
 std::unique_ptr<Tokenizer> load_tokenizer(const std::filesystem::path& file_or_folder) {
+  if (is_gguf(file_or_folder)) return gguf_tokenizer(GgufFile::open(file_or_folder));
   const bool folder = std::filesystem::is_directory(file_or_folder);
   const std::filesystem::path path = folder ? file_or_folder / kFileName : file_or_folder;
   if (path.extension() == ".tiktoken") return parse_tiktoken(read_text_file(path), path.string());
