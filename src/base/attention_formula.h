@@ -3,8 +3,9 @@
 // path for what their tiles do not cover. E is the element type (float, double, bfloat16), T the type computed in.
 //
 //   score(i, j)  s = scale * dot(q_i, k_j), dot one fma chain over d ascending from +0; with a soft cap s = cap * tanh(s / cap); then + bias
-//   key j is seen by query i when the causal test j <= i + offset, the window test j > i + offset - window and the mask all allow it
-//   forward      key blocks of 128 from key 0, those with no seen key skipped. Per block: m' = max(m, block max), a = exp(m - m'), p = exp(s - m')
+//   key j is seen by query i when the causal test j <= i + offset, the window test j > i + offset - window, the mask and the segments all allow it;
+//   a segment is a run of equal ids: its queries see its keys only
+//   forward      key blocks of 128 from key 0 (the segment's first key), those with no seen key skipped. Per block: m' = max(m, block max), a = exp(m - m'), p = exp(s - m')
 //                for seen keys, l = l a + sum of p (reduction.h's slots), o = o a, then o = fma(p, v_j, o) over the seen keys ascending.
 //                out = o * (1 / l), lse = m + log l. A row that sees nothing gives 0 and lse -inf.
 //   dropout      p counts in l as it is; what multiplies v (and takes dp back) is p kept ? p * (1 / (1 - rate)) : 0
@@ -45,11 +46,13 @@ struct View {
   }
 };
 
-/// Inputs of the forward pass. `bias` is added to the scores (null data: none); `mask` non-zero = may attend (null data: all may).
+/// Inputs of the forward pass. `bias` is added to the scores (null data: none); `mask` non-zero = may attend (null data: all may); `segments`:
+/// ids [batch, keys] of equally many queries and keys at offset 0 (null: one segment).
 template <class E>
 struct Inputs {
   View<const E> q, k, v, bias;
   View<const std::uint8_t> mask;
+  const std::int64_t* segments = nullptr;
 };
 
 REPRISE_INLINE float widen(float x) { return x; }
@@ -59,16 +62,28 @@ REPRISE_INLINE void narrow(float& out, float x) { out = x; }
 REPRISE_INLINE void narrow(double& out, double x) { out = x; }
 REPRISE_INLINE void narrow(bfloat16& out, float x) { out = to_bfloat16(x); }
 
-/// Keys [begin, end) that the causal and window tests leave to query i.
+/// Keys [begin, end).
 struct KeyRange {
   std::int64_t begin, end;
 };
 
-REPRISE_INLINE KeyRange key_range(const Config& config, std::int64_t i) {
+/// The segment of query i: the run of equal ids around it, or all keys.
+template <class E>
+REPRISE_INLINE KeyRange segment_around(const Config& config, const Inputs<E>& in, std::int64_t b, std::int64_t i) {
+  if (in.segments == nullptr) return {0, config.keys};
+  const std::int64_t* const ids = in.segments + b * config.keys;
+  KeyRange run{i, i + 1};
+  while (run.begin > 0 && ids[run.begin - 1] == ids[i]) --run.begin;
+  while (run.end < config.keys && ids[run.end] == ids[i]) ++run.end;
+  return run;
+}
+
+/// Keys of its segment that the causal and window tests leave to query i.
+REPRISE_INLINE KeyRange key_range(const Config& config, KeyRange segment, std::int64_t i) {
   const std::int64_t position = i + config.offset;
-  KeyRange range{0, config.keys};
+  KeyRange range = segment;
   if (config.causal && position + 1 < range.end) range.end = position + 1 < 0 ? 0 : position + 1;
-  if (config.window > 0 && position - config.window + 1 > 0) range.begin = position - config.window + 1;
+  if (config.window > 0 && position - config.window + 1 > range.begin) range.begin = position - config.window + 1;
   return range;
 }
 
@@ -113,15 +128,16 @@ REPRISE_INLINE void forward_row(const Config& config, const Inputs<E>& in, const
                                 std::int64_t i, T* workspace) {
   const T infinity = static_cast<T>(math::kInfinity);
   const std::int64_t kv = h / (config.q_heads / config.kv_heads);
-  const KeyRange range = key_range(config, i);
+  const KeyRange segment = segment_around(config, in, b, i);
+  const KeyRange range = key_range(config, segment, i);
   const auto block_size = static_cast<std::int64_t>(reduction::kKeyBlock);
   T* p = workspace;
   T* o = workspace + block_size;
   for (std::int64_t d = 0; d < config.value_width; ++d) o[d] = T(0);
   T m = -infinity;
   T l = T(0);
-  for (std::int64_t first = 0; first < config.keys; first += block_size) {
-    const std::int64_t n = config.keys - first < block_size ? config.keys - first : block_size;
+  for (std::int64_t first = segment.begin; first < segment.end; first += block_size) {
+    const std::int64_t n = segment.end - first < block_size ? segment.end - first : block_size;
     bool any = false;
     for (std::int64_t j = 0; j < n; ++j) {
       const bool is_seen = seen(in, range, b, h, i, first + j);
@@ -168,7 +184,7 @@ REPRISE_INLINE void backward_head(const Config& config, const Inputs<E>& in, con
     for (std::int64_t i = 0; i < config.queries; ++i) {
       const T row_lse = lse[(b * config.q_heads + h) * config.queries + i];
       const bool dead = row_lse == static_cast<T>(-math::kInfinity);
-      const KeyRange range = key_range(config, i);
+      const KeyRange range = key_range(config, segment_around(config, in, b, i), i);
       const T delta = reduction::sum_row<T>(static_cast<std::size_t>(config.value_width), [&](std::size_t e) {
         const auto d = static_cast<std::int64_t>(e);
         return widen(dout.at(b, h, i, d)) * widen(out.at(b, h, i, d));

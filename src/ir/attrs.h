@@ -249,6 +249,7 @@ struct CrossEntropyAttrs {
 
 /// Query i sees key j when j <= i + offset (causal) and j > i + offset - window (window > 0).
 /// `dropout` acts on the probabilities and needs the seed and offset inputs; `draw` is the draw's fixed offset.
+/// With segments, a query sees the keys of its own run of equal ids only.
 struct AttentionAttrs {
   bool causal = false;
   std::int64_t offset = 0;
@@ -259,9 +260,10 @@ struct AttentionAttrs {
   std::int64_t draw = 0;
   bool has_bias = false;
   bool has_mask = false;
+  bool has_segments = false;
   void visit(auto&& v) {
     v("causal", causal), v("offset", offset), v("window", window), v("scale", scale), v("softcap", softcap),
-        v("dropout", dropout), v("draw", draw), v("has_bias", has_bias), v("has_mask", has_mask);
+        v("dropout", dropout), v("draw", draw), v("has_bias", has_bias), v("has_mask", has_mask), v("has_segments", has_segments);
   }
   REPRISE_ATTRS_EQ(AttentionAttrs);
 };

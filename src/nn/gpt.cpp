@@ -83,7 +83,8 @@ Tensor SelfAttention::operator()(const Tensor& x, const SequenceContext& context
   if (context.fresh != nullptr) context.fresh->push_back(fresh);
   const AttentionOptions options{.causal = !context.mask.valid(),
                                  .scale = config.attention_scale(layer),
-                                 .dropout = context.training ? config.attn_dropout : 0};
+                                 .dropout = context.training ? config.attn_dropout : 0,
+                                 .segments = context.segments};
   const Tensor y = scaled_attention(q, fresh.k, fresh.v, context.mask, options);  // [B, H, T, D]
   return proj(y.transpose(1, 2).reshape({batch, length, config.n_head * size}));
 }

@@ -20,8 +20,9 @@ struct KeyValues {
 
 /// What attention reads besides its input.
 struct SequenceContext {
-  Tensor cos, sin;          // [T, n] rows of this pass's positions; invalid where nothing turns
+  Tensor cos, sin;          // [T, n] rows of this pass's positions, or [B, 1, T, n]; invalid where nothing turns
   Tensor mask;              // bool [1, 1, 1, S] over a cache; invalid: causal attention within the pass
+  Tensor segments;          // int64 [B, T]: attention stays within runs of equal ids; invalid: the whole row
   Tensor cache_position;    // int64 [1, 1, 1, 1]: where this pass's one position is written in the caches
   std::vector<KeyValues> caches;        // per layer, to read and write; empty without
   std::vector<KeyValues>* fresh = nullptr;  // receives keys and values per layer: those of this pass, or the caches with them written
@@ -87,8 +88,8 @@ struct Gpt : Module {
   /// UserError when the configuration does not hold together.
   explicit Gpt(const GptConfig& config_in);
 
-  /// tokens [B, T] -> hidden states after the last norm [B, T, C]. `positions`: rows of the learned positions [T, C], or
-  /// none for rotary models.
+  /// tokens [B, T] -> hidden states after the last norm [B, T, C]. `positions`: rows of the learned positions, [T, C] or
+  /// [B, T, C], or none for rotary models.
   Tensor hidden(const Tensor& tokens, const Tensor& positions, const SequenceContext& context) const;
   /// hidden states [..., C] -> logits [..., padded vocabulary]
   Tensor logits(const Tensor& x) const;

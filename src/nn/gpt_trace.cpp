@@ -50,6 +50,24 @@ Tensor first_rows(const Tensor& table, std::int64_t length) {
   return table.size(0) == length ? table : table.slice(0, 0, length);
 }
 
+/// The hidden states of rows that hold several documents. `position` [B, T] counts from 0 in each, so that its distance to the
+/// index tells documents apart.
+Tensor hidden_of_packed_rows(const Gpt& model, const Tensor& tokens, const Tensor& position, const Tables& tables, SequenceContext context) {
+  Tracer& tracer = tokens.tracer();
+  const std::int64_t batch = tokens.size(0);
+  const std::int64_t length = tokens.size(1);
+  context.segments = Tensor{tracer, ops::iota(tracer.builder(), length)} - position;
+  if (tables.cos.valid()) {
+    const auto rows_at = [&](const Tensor& table) {
+      return table.index_select(0, position.reshape({batch * length})).reshape({batch, 1, length, table.size(1)});
+    };
+    context.cos = rows_at(tables.cos);
+    context.sin = rows_at(tables.sin);
+  }
+  const bool learned = model.config.positions == Positions::learned;
+  return model.hidden(tokens, learned ? model.transformer.wpe(position) : Tensor(), context);
+}
+
 /// The pass over whole rows of tokens that training, evaluation and prefill share: tokens -> hidden states.
 Tensor hidden_of_rows(const Gpt& model, const Tensor& tokens, const Tables& tables, SequenceContext context) {
   Tracer& tracer = tokens.tracer();
@@ -63,10 +81,10 @@ Tensor hidden_of_rows(const Gpt& model, const Tensor& tokens, const Tables& tabl
   return model.hidden(tokens, positions, context);
 }
 
-/// Sum of the row losses.
-Tensor summed_loss(const Tensor& logits, const Tensor& targets) {
+/// Loss of each target: [B * T].
+Tensor token_losses(const Tensor& logits, const Tensor& targets) {
   const std::int64_t rows = targets.shape().numel();
-  return cross_entropy_rows(logits.reshape({rows, logits.size(-1)}), targets.reshape({rows})).sum();
+  return cross_entropy_rows(logits.reshape({rows, logits.size(-1)}), targets.reshape({rows}));
 }
 
 std::string cache_name(std::size_t layer, const char* part) { return fmt::format("cache.{}.{}", layer, part); }
@@ -89,9 +107,14 @@ TracedProgram trace_loss(const GptConfig& config, const GptTraceOptions& options
   const Tensor inv_kept = scaled ? tracer.input("inv_kept", {wide(options.dtype), {}, Device::cpu}, Role::scalar) : Tensor();
   SequenceContext context;
   context.training = options.training;
-  const Tensor logits = model.logits(hidden_of_rows(model, tokens, tables, context));
-  const Tensor loss = summed_loss(logits, targets);
+  const Tensor positions = options.packed ? tracer.input("positions", tokens_type, Role::batch) : Tensor();
+  const Tensor hidden = options.packed ? hidden_of_packed_rows(model, tokens, positions, tables, context)
+                                       : hidden_of_rows(model, tokens, tables, context);
+  const Tensor logits = model.logits(hidden);
+  const Tensor losses = token_losses(logits, targets);
+  const Tensor loss = losses.sum();
   tracer.output(tracer.named(scaled ? loss * inv_kept : loss, "loss"));
+  if (options.token_losses) tracer.output(tracer.named(losses, "token_losses"));
   if (options.output_logits) tracer.output(tracer.named(logits, "logits"));
   return std::move(tracer).finish();
 }

@@ -17,13 +17,17 @@ struct GptTraceOptions {
   DType dtype = DType::float32; // of parameters and activations
   bool training = true;         // dropout acts
   bool output_logits = false;   // [B, T, padded vocabulary], after the loss
+  bool token_losses = false;    // the losses of the targets [B * T] too (0 where ignored), after the loss
+  bool packed = false;          // rows hold several documents: see `positions` below
   std::int64_t table_rows = 0;  // rows of the rotary tables, so that programs can share them; 0: as many as needed
 };
 
 /// Inputs: parameters (role param, all of them in registration order); `rope.cos`, `rope.sin` (state; float32, or float64 in
 /// a float64 trace); `tokens`, `targets` [B, T] int64 (batch; target -100 is ignored); `inv_kept` (scalar, float32 or
 /// float64: 1 / targets kept in all micro-steps).
-/// Outputs: `loss` (sum of the row losses times inv_kept), then logits if asked. UserError when the length is over the block size.
+/// With `packed` there is `positions` [B, T] int64 (batch) too: a document's tokens are numbered from 0, and attention stays
+/// within it. A document's values are then those of a row of its own.
+/// Outputs: `loss` (sum of the row losses times inv_kept), then what else is asked for. UserError when the length is over the block size.
 TracedProgram trace_forward_loss(const GptConfig& config, const GptTraceOptions& options);
 
 /// As trace_forward_loss without dropout; outputs: the sum of the row losses (float32; float64), to be divided by the kept

@@ -73,8 +73,9 @@ Tensor apply_rope(const Tensor& x, const Tensor& cos, const Tensor& sin, Tensor:
 
 Tensor scaled_attention(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask, const AttentionOptions& options,
                         Tensor::Where where) {
-  ops::AttentionInputs inputs{.q = q.id(), .k = k.id(), .v = v.id(), .bias = {}, .mask = {}, .seed = {}, .offset = {}};
+  ops::AttentionInputs inputs{.q = q.id(), .k = k.id(), .v = v.id(), .bias = {}, .mask = {}, .segments = {}, .seed = {}, .offset = {}};
   if (mask.valid()) inputs.mask = mask.id();
+  if (options.segments.valid()) inputs.segments = options.segments.id();
   AttentionAttrs attrs;
   attrs.causal = options.causal;
   attrs.scale = options.scale;

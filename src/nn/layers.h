@@ -65,6 +65,7 @@ struct AttentionOptions {
   bool causal = false;
   double scale = 1;
   double dropout = 0;  // of the probabilities; its draws are given by the rng pass
+  Tensor segments;     // int64 [B, T]: queries see the keys of their run of equal ids; invalid: one segment
 };
 /// softmax(scale q k') v. q: [B, Hq, Tq, D]; k, v: [B, Hkv, Tk, D]; mask: bool, true = may attend, or none.
 Tensor scaled_attention(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask, const AttentionOptions& options,

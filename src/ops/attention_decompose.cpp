@@ -34,6 +34,16 @@ ValueId allowed_pairs(Builder& b, const AttentionAttrs& attrs, std::int64_t quer
   return allowed;
 }
 
+/// Pairs within one run of equal ids: bool [B, 1, T, T]. The runs are numbered by counting where the id changes.
+ValueId same_segment(Builder& b, ValueId ids) {
+  const std::int64_t batch = b.shape(ids)[0];
+  const std::int64_t tokens = b.shape(ids)[1];
+  const ValueId changes = ops::binary(b, op::ne, ops::slice(b, ids, 1, 1, tokens), ops::slice(b, ids, 1, 0, tokens - 1));
+  const ValueId first = ops::full(b, Shape{batch, 1}, DType::int64, 0);
+  const ValueId run = ops::cumsum(b, ops::cat(b, {first, ops::cast(b, changes, DType::int64)}, 1), 1);
+  return ops::unsqueeze(b, ops::binary(b, op::eq, ops::unsqueeze(b, run, {2}), ops::unsqueeze(b, run, {1})), {1});
+}
+
 Scores emit_scores(Builder& b, const Node& node, std::span<const ValueId> inputs, const AttentionPlaces& places) {
   const auto attrs = node.as<AttentionAttrs>();
   const Shape q = b.shape(inputs[0]);
@@ -54,6 +64,10 @@ Scores emit_scores(Builder& b, const Node& node, std::span<const ValueId> inputs
   if (places.bias) s = ops::add(b, s, ops::cast(b, inputs[*places.bias], wide));
   ValueId allowed = allowed_pairs(b, attrs, q[2], k[2]);
   if (places.mask) allowed = allowed.valid() ? ops::binary(b, op::logical_and, allowed, inputs[*places.mask]) : inputs[*places.mask];
+  if (places.segments) {
+    const ValueId together = same_segment(b, inputs[*places.segments]);
+    allowed = allowed.valid() ? ops::binary(b, op::logical_and, allowed, together) : together;
+  }
   if (allowed.valid()) s = ops::masked_fill(b, ops::unary(b, op::logical_not, allowed), s, kMinusInfinity);
   result.scores = s;
   return result;

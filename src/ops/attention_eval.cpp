@@ -57,6 +57,7 @@ struct Loaded {
       const auto* const mask = static_cast<const std::uint8_t*>(context.in(*places.mask).data);
       inputs.mask = view(mask, broadcast_strides(context.in_type(*places.mask).shape, scores));
     }
+    if (places.segments) inputs.segments = static_cast<const std::int64_t*>(context.in(*places.segments).data);
   }
 };
 

@@ -14,7 +14,7 @@ namespace reprise {
 
 /// Places of the optional inputs among a node's inputs, and one past the last input.
 struct AttentionPlaces {
-  std::optional<std::size_t> bias, mask, seed, offset;
+  std::optional<std::size_t> bias, mask, segments, seed, offset;
   std::size_t end = 0;
 };
 

@@ -19,6 +19,7 @@ AttentionPlaces attention_places(const Node& node, std::size_t input_count, std:
   std::size_t next = first;
   if (attrs.has_bias) places.bias = next++;
   if (attrs.has_mask) places.mask = next++;
+  if (attrs.has_segments) places.segments = next++;
   if (attrs.dropout > 0 && input_count >= next + 2) {
     places.seed = next;
     places.offset = next + 1;
@@ -79,6 +80,12 @@ void require_attention(const Node& node, TypeSpan inputs, std::size_t first) {
     require_bool(node, inputs, *places.mask);
     require_broadcast(*places.mask, "mask");
   }
+  if (places.segments) {
+    const TensorType& ids = inputs[*places.segments];
+    require_types(ids.dtype == DType::int64 && ids.shape.rank() == 2 && ids.shape.dim(0) == q.dim(0) && ids.shape.dim(1) == k.dim(2), node, inputs,
+                  "the segments must be int64 [batch, tokens]");
+    require_types(q.dim(2) == k.dim(2) && attrs.offset == 0, node, inputs, "segments need as many queries as keys, and offset 0");
+  }
   if (places.seed) {
     require_scalar(node, inputs, *places.seed, DType::int64);
     require_scalar(node, inputs, *places.offset, DType::int64);
@@ -109,7 +116,7 @@ std::vector<ValueId> attention_vjp(VjpContext& c) {
   if (attrs.dropout > 0 && !places.seed) throw UserError("attention with dropout needs its seed before it is differentiated; run the rng pass");
   const auto input = [&](const std::optional<std::size_t>& place) { return place ? c.in(*place) : ValueId(); };
   if (c.gy().valid()) {
-    const ops::AttentionInputs inputs = {c.in(0), c.in(1), c.in(2), input(places.bias), input(places.mask), input(places.seed), input(places.offset)};
+    const ops::AttentionInputs inputs = {c.in(0), c.in(1), c.in(2), input(places.bias), input(places.mask), input(places.segments), input(places.seed), input(places.offset)};
     const std::vector<ValueId> made = ops::attention_backward(c.b, inputs, c.out(0), c.out(1), c.gy(), attrs);
     std::copy(made.begin(), made.end(), gradients.begin());  // the bias, when there is one, is the fourth input
   }
@@ -122,7 +129,7 @@ std::vector<ValueId> attention_vjp(VjpContext& c) {
   return gradients;
 }
 
-/// Pairs of query and key that causal and window tests leave, over batch and query heads.
+/// Pairs of query and key that causal and window tests leave, over batch and query heads. Segments are data: at most so many.
 double seen_pairs(const Node& node, TypeSpan inputs) {
   const auto& attrs = node.as<AttentionAttrs>();
   const Shape& q = inputs[0].shape;
@@ -168,6 +175,7 @@ OpSample attention_sample(std::string name, const SampleShape& s, const Attentio
   }
   if (attrs.has_bias) inputs.push_back(numbers(bias));
   if (attrs.has_mask) inputs.push_back(flag(mask));
+  if (attrs.has_segments) inputs.push_back(integer(Shape{s.batch, s.keys}, 0, 2));
   if (attrs.dropout > 0) {
     inputs.push_back(integer(Shape{}, 1, 1000));
     inputs.push_back(integer(Shape{}, 8, 8));
@@ -193,6 +201,12 @@ std::vector<OpSample> attention_samples(bool backward) {
   AttentionAttrs dropped = causal;
   dropped.dropout = 0.3;
   dropped.draw = 4;
+  AttentionAttrs packed = causal;  // ids 0 and 1 at random: runs of every length
+  packed.has_segments = true;
+  AttentionAttrs packed_all = packed;
+  packed_all.causal = false;
+  packed_all.dropout = 0.3;
+  packed_all.has_bias = true;
   return {attention_sample("plain", {}, plain, backward),
           attention_sample("causal_grouped", {2, 4, 2, 5, 5, 3, 3}, causal, backward),
           attention_sample("one_key_head", {1, 3, 1, 3, 3, 2, 2}, causal, backward),
@@ -205,6 +219,9 @@ std::vector<OpSample> attention_samples(bool backward) {
           attention_sample("bias_broadcast", {2, 2, 2, 3, 4, 3, 3}, biased, backward, {2, 1, 4}),
           attention_sample("mask", {2, 2, 2, 3, 12, 3, 3}, masked, backward, {}, {2, 1, 3, 12}),
           attention_sample("dropout", {2, 2, 1, 4, 4, 3, 3}, dropped, backward),
+          attention_sample("segments", {2, 4, 2, 9, 9, 3, 3}, packed, backward),
+          attention_sample("segments_bias_dropout", {2, 2, 1, 7, 7, 2, 3}, packed_all, backward, {1, 2, 7, 7}),
+          attention_sample("segments_bfloat16", {1, 2, 1, 8, 8, 3, 3}, packed, backward, {}, {}, DType::bfloat16),
           attention_sample("two_key_blocks", {1, 1, 1, 2, 150, 2, 2}, plain, backward),
           attention_sample("bfloat16", {1, 2, 1, 4, 4, 3, 3}, causal, backward, {}, {}, DType::bfloat16)};
 }

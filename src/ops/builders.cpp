@@ -182,15 +182,16 @@ ValueId cross_entropy_backward(Builder& b, ValueId logits, ValueId target, Value
 AttentionResult attention(Builder& b, const AttentionInputs& inputs, AttentionAttrs attrs) {
   attrs.has_bias = inputs.bias.valid();
   attrs.has_mask = inputs.mask.valid();
+  attrs.has_segments = inputs.segments.valid();
   const auto outputs = b.emit_all(
-      op::attention, present({inputs.q, inputs.k, inputs.v, inputs.bias, inputs.mask, inputs.seed, inputs.offset}), attrs);
+      op::attention, present({inputs.q, inputs.k, inputs.v, inputs.bias, inputs.mask, inputs.segments, inputs.seed, inputs.offset}), attrs);
   return {outputs[0], outputs[1]};
 }
 
 std::vector<ValueId> attention_backward(Builder& b, const AttentionInputs& inputs, ValueId out, ValueId lse, ValueId gout,
                                         const AttentionAttrs& attrs) {
   std::vector<ValueId> list = {inputs.q, inputs.k, inputs.v, out, lse, gout};
-  append_present(list, {inputs.bias, inputs.mask, inputs.seed, inputs.offset});
+  append_present(list, {inputs.bias, inputs.mask, inputs.segments, inputs.seed, inputs.offset});
   return b.emit_all(op::attention_backward, std::move(list), attrs);
 }
 

@@ -188,6 +188,7 @@ struct AttentionInputs {
   ValueId v;       // [B, Hkv, Tk, Dv]
   ValueId bias;    // added to scaled (and capped) scores; broadcasts to [B, Hq, Tq, Tk]
   ValueId mask;    // bool, true = may attend; broadcasts likewise
+  ValueId segments;  // int64 [B, T]: a query sees the keys of its run of equal ids; Tq = Tk
   ValueId seed;    // with dropout: scalars int64
   ValueId offset;
 };
@@ -197,7 +198,7 @@ struct AttentionResult {
 };
 /// node inputs in the order above, absent ones left out (flags in attrs say which)
 AttentionResult attention(Builder& b, const AttentionInputs& inputs, AttentionAttrs attrs);
-/// node inputs (q, k, v, out, lse, gout, bias?, mask?, seed?, offset?) -> (gq, gk, gv, gbias?)
+/// node inputs (q, k, v, out, lse, gout, bias?, mask?, segments?, seed?, offset?) -> (gq, gk, gv, gbias?)
 std::vector<ValueId> attention_backward(Builder& b, const AttentionInputs& inputs, ValueId out, ValueId lse, ValueId gout, const AttentionAttrs& attrs);
 
 // ---- random ------------------------------------------------------------------------------------------------------

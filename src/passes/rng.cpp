@@ -22,7 +22,7 @@ bool draws(const Node& node) { return has_trait(op_row(node.opcode).traits, Trai
 bool attention_draws(const Node& node) {
   if (node.opcode != op::attention) return false;
   const auto& attrs = node.as<AttentionAttrs>();
-  const std::size_t without_stream = 3u + (attrs.has_bias ? 1u : 0u) + (attrs.has_mask ? 1u : 0u);
+  const std::size_t without_stream = 3u + (attrs.has_bias ? 1u : 0u) + (attrs.has_mask ? 1u : 0u) + (attrs.has_segments ? 1u : 0u);
   return attrs.dropout > 0 && node.inputs.size() == without_stream;
 }
 

@@ -12,12 +12,13 @@ namespace {
 
 /// Where an attention node's inputs stand; -1: absent.
 struct Places {
-  int q = 0, k = 1, v = 2, out = -1, lse = -1, gout = -1, bias = -1, mask = -1, seed = -1;
+  int q = 0, k = 1, v = 2, out = -1, lse = -1, gout = -1, bias = -1, mask = -1, segments = -1, seed = -1;
   Places(const AttentionAttrs& attrs, bool backward) {
     int next = 3;
     if (backward) out = next++, lse = next++, gout = next++;
     if (attrs.has_bias) bias = next++;
     if (attrs.has_mask) mask = next++;
+    if (attrs.has_segments) segments = next++;
     if (attrs.dropout > 0) seed = next;  // and the offset after it
   }
 };
@@ -73,7 +74,7 @@ struct Plan {
   attention::Config config;
   Places at;
   AttentionAttrs attrs;
-  std::array<std::array<std::int64_t, 4>, 10> inputs{};
+  std::array<std::array<std::int64_t, 4>, 11> inputs{};
   std::array<std::array<std::int64_t, 4>, 4> outputs{};
   std::size_t elements = 0;  // of workspace per thread
 };
@@ -102,6 +103,7 @@ attention::Inputs<E> inputs_of(const Plan& plan, const KernelCall& call) {
   inputs.v = view4<const E>(call.inputs[index(plan.at.v)], plan.inputs[index(plan.at.v)]);
   if (plan.at.bias >= 0) inputs.bias = view4<const E>(call.inputs[index(plan.at.bias)], plan.inputs[index(plan.at.bias)]);
   if (plan.at.mask >= 0) inputs.mask = view4<const std::uint8_t>(call.inputs[index(plan.at.mask)], plan.inputs[index(plan.at.mask)]);
+  if (plan.at.segments >= 0) inputs.segments = call.inputs[index(plan.at.segments)].as<const std::int64_t>();
   return inputs;
 }
 

@@ -221,23 +221,9 @@ Kernel bind_cross_entropy_backward(const BindRequest& request, const Kernels& ke
 
 // ---- rotary embedding -----------------------------------------------------------------------------------------------
 
-/// Rows of the tables, when they repeat along the leading dimensions of x alone; 0 otherwise.
-std::int64_t table_rows(const Shape& x, const Shape& table) {
-  std::int64_t rows = 1;
-  bool ones = false;
-  for (std::size_t d = 1; d < table.rank(); ++d) {  // from the last but one outwards
-    const std::int64_t extent = table[table.rank() - 1 - d];
-    if (ones && extent != 1) return 0;
-    if (extent != x[x.rank() - 1 - d]) ones = true;
-    rows *= extent;
-  }
-  return rows;
-}
-
 std::optional<Claim> claim_rope(const ClaimRequest& request) {
   const TensorType& x = request.inputs[0];
   if (!is_computed(x.dtype) || request.inputs[1].dtype != statistic_dtype(x.dtype)) return std::nullopt;
-  if (table_rows(x.shape, request.inputs[1].shape) == 0) return std::nullopt;
   Claim claim;
   claim.layouts = {InputLayout::rows, InputLayout::dense, InputLayout::dense};
   return claim;
@@ -250,17 +236,17 @@ Kernel bind_rope(const BindRequest& request, const Kernels& kernels) {
   const Shape& table_shape = request.inputs[1].type->shape;
   const Rows shape = rows_of(x);
   const auto n = static_cast<std::size_t>(table_shape.back());
-  const auto repeat = static_cast<std::size_t>(table_rows(x, table_shape));
-  Shape row_shape;
-  for (std::size_t d = 0; d + 1 < x.rank(); ++d) row_shape.append(x[d]);
-  const StridedShape strided{&row_shape, request.inputs[0].strides.first(row_shape.rank())};
-  const Walk walk = make_walk(row_shape, std::span(&strided, 1));
+  const Shape row_shape = without_last(x);
+  const Shape table_rows = without_last(table_shape);
+  const auto table_strides = table_shape.dense_strides();
+  const std::array operands = {StridedShape{&row_shape, request.inputs[0].strides.first(row_shape.rank())},
+                               StridedShape{&table_rows, std::span(table_strides).first(table_rows.rank())}};
+  const Walk walk = make_walk(row_shape, operands);
   return with_row_table(request.inputs[0].type->dtype, kernels, [&]<class E, class T>(const RowTable<E, T>& table) -> Kernel {
-    return [function = table.rope, layout, shape, n, repeat, walk](const KernelCall& call) {
+    return [function = table.rope, layout, shape, n, walk](const KernelCall& call) {
       call.pool.parallel_for(shape.rows, [&](std::size_t begin, std::size_t end, int) {
         for (std::size_t row = begin; row < end; ++row) {
-          const std::int64_t offset = walk.offsets(static_cast<std::int64_t>(row), walk.rank)[1];
-          const std::size_t at = row % repeat * n;
+          const auto [dense, offset, at, unused] = walk.offsets(static_cast<std::int64_t>(row), walk.rank);
           function(layout, kBackward, call.inputs[0].as<const E>() + offset, call.inputs[1].as<const T>() + at, call.inputs[2].as<const T>() + at, n,
                    shape.width, call.outputs[0].as<E>() + row * shape.width);
         }

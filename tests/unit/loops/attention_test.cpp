@@ -41,7 +41,8 @@ struct Results {
 };
 
 template <class Forward, class Backward>
-Results run(const Config& c, const Tensors& t, std::size_t workspace_elements, const Forward& forward, const Backward& backward) {
+Results run(const Config& c, const Tensors& t, std::size_t workspace_elements, const Forward& forward, const Backward& backward,
+            const std::int64_t* segments = nullptr) {
   Results r;
   r.out.resize(static_cast<std::size_t>(c.batch * c.q_heads * c.queries * c.value_width));
   r.lse.resize(static_cast<std::size_t>(c.batch * c.q_heads * c.queries));
@@ -53,6 +54,7 @@ Results run(const Config& c, const Tensors& t, std::size_t workspace_elements, c
   in.q = interleaved(t.q, c.q_heads, c.queries, c.width);
   in.k = interleaved(t.k, c.kv_heads, c.keys, c.width);
   in.v = interleaved(t.v, c.kv_heads, c.keys, c.value_width);
+  in.segments = segments;
   const View<float> out = dense(r.out.data(), c.q_heads, c.queries, c.value_width);
   for (std::int64_t b = 0; b < c.batch; ++b) {
     for (std::int64_t h = 0; h < c.q_heads; ++h) forward(c, in, out, r.lse.data(), b, h, workspace.data());
@@ -74,16 +76,26 @@ void expect_same(const std::vector<float>& a, const std::vector<float>& b, const
   EXPECT_EQ(std::memcmp(a.data(), b.data(), a.size() * sizeof(float)), 0) << name;
 }
 
-void expect_tiles_keep_the_contract(const Config& c) {
-  const Tensors t{numbers(c.batch * c.q_heads * c.queries * c.width, 1), numbers(c.batch * c.kv_heads * c.keys * c.width, 2),
+Tensors tensors_of(const Config& c) {
+  return {numbers(c.batch * c.q_heads * c.queries * c.width, 1), numbers(c.batch * c.kv_heads * c.keys * c.width, 2),
                   numbers(c.batch * c.kv_heads * c.keys * c.value_width, 3), numbers(c.batch * c.q_heads * c.queries * c.value_width, 4)};
+}
+
+/// By the tiles of `level`.
+Results run_tiles(const Config& c, const Tensors& t, IsaLevel level, const std::int64_t* segments = nullptr) {
+  const AttentionTable& table = kernels_for(level).attention;
+  return run(c, t, std::max(table.forward_workspace(c), table.backward_workspace(c)), table.forward_tiles, table.backward_tiles, segments);
+}
+
+void expect_tiles_keep_the_contract(const Config& c, const std::vector<std::int64_t>& segments = {}) {
+  const Tensors t = tensors_of(c);
+  const std::int64_t* const ids = segments.empty() ? nullptr : segments.data();
   const Kernels& best = kernels_for(levels_here().back());
   const Results expected =
       run(c, t, static_cast<std::size_t>(c.keys * (c.width + c.value_width) + c.width + 128 + c.value_width), best.attention_f32.forward,
-          best.attention_f32.backward);
+          best.attention_f32.backward, ids);
   for (const IsaLevel level : levels_here()) {
-    const AttentionTable& table = kernels_for(level).attention;
-    const Results result = run(c, t, std::max(table.forward_workspace(c), table.backward_workspace(c)), table.forward_tiles, table.backward_tiles);
+    const Results result = run_tiles(c, t, level, ids);
     expect_same(result.out, expected.out, "out");
     expect_same(result.lse, expected.lse, "lse");
     expect_same(result.dq, expected.dq, "dq");
@@ -143,6 +155,64 @@ TEST(AttentionTiles, OneQueryWithAMask) {
       expect_same(run_all(kernels.attention.forward_tiles, kernels.attention.forward_workspace(c)),
                   run_all(kernels.attention_f32.forward, 128 + 20), "out and lse");
     }
+  }
+}
+
+/// Ids of segments of these lengths, the same id again in every other one.
+std::vector<std::int64_t> segments_of(const std::vector<std::int64_t>& lengths) {
+  std::vector<std::int64_t> ids;
+  for (std::size_t s = 0; s < lengths.size(); ++s) ids.insert(ids.end(), static_cast<std::size_t>(lengths[s]), s % 2 == 0 ? 7 : -1);
+  return ids;
+}
+
+TEST(AttentionTiles, Segments) {
+  std::vector<std::int64_t> ids = segments_of({1, 130, 60, 3, 106});
+  const std::vector<std::int64_t> second = segments_of({300});
+  ids.insert(ids.end(), second.begin(), second.end());
+  expect_tiles_keep_the_contract({.batch = 2, .q_heads = 4, .kv_heads = 2, .queries = 300, .keys = 300, .width = 24, .value_width = 16,
+                                  .scale = 0.3, .causal = true}, ids);
+  expect_tiles_keep_the_contract({.batch = 2, .q_heads = 2, .kv_heads = 1, .queries = 300, .keys = 300, .width = 8, .value_width = 8,
+                                  .scale = 0.3, .causal = true, .window = 50, .softcap = 0.7, .dropout = 0.2, .seed = 5, .draw_offset = 8}, ids);
+  expect_tiles_keep_the_contract({.batch = 2, .queries = 300, .keys = 300, .width = 8, .value_width = 8, .scale = 0.3}, ids);
+}
+
+/// Rows [first, first + count) of a tensor [1, T, H, D].
+std::vector<float> rows_of(const std::vector<float>& x, std::int64_t tokens, std::int64_t first, std::int64_t count) {
+  const auto row = static_cast<std::ptrdiff_t>(x.size()) / tokens;
+  return {x.begin() + first * row, x.begin() + (first + count) * row};
+}
+
+/// Rows [first, first + count) of every head of a tensor [1, H, T, D].
+std::vector<float> head_rows(const std::vector<float>& x, std::int64_t heads, std::int64_t tokens, std::int64_t first, std::int64_t count) {
+  std::vector<float> rows;
+  const auto head = static_cast<std::ptrdiff_t>(x.size()) / heads;
+  for (std::int64_t h = 0; h < heads; ++h) {
+    const std::vector<float> part = rows_of({x.begin() + h * head, x.begin() + (h + 1) * head}, tokens, first, count);
+    rows.insert(rows.end(), part.begin(), part.end());
+  }
+  return rows;
+}
+
+TEST(AttentionTiles, ASegmentIsWhatItIsAlone) {
+  const std::vector<std::int64_t> lengths = {5, 200, 129, 1, 65};
+  const std::vector<std::int64_t> ids = segments_of(lengths);
+  Config packed{.q_heads = 4, .kv_heads = 2, .queries = 400, .keys = 400, .width = 16, .value_width = 24, .scale = 0.3, .causal = true};
+  const Tensors t = tensors_of(packed);
+  const IsaLevel level = levels_here().back();
+  const Results all = run_tiles(packed, t, level, ids.data());
+  std::int64_t first = 0;
+  for (const std::int64_t n : lengths) {
+    SCOPED_TRACE(first);
+    Config alone = packed;
+    alone.queries = alone.keys = n;
+    const Results own = run_tiles(alone, {rows_of(t.q, 400, first, n), rows_of(t.k, 400, first, n), rows_of(t.v, 400, first, n),
+                                          rows_of(t.dout, 400, first, n)}, level);
+    expect_same(head_rows(all.out, 4, 400, first, n), own.out, "out");
+    expect_same(head_rows(all.lse, 4, 400, first, n), own.lse, "lse");
+    expect_same(head_rows(all.dq, 4, 400, first, n), own.dq, "dq");
+    expect_same(head_rows(all.dk, 2, 400, first, n), own.dk, "dk");
+    expect_same(head_rows(all.dv, 2, 400, first, n), own.dv, "dv");
+    first += n;
   }
 }
 

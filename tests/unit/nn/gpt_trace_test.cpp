@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <map>
 #include <string>
 #include <vector>
@@ -127,6 +128,71 @@ TEST(GptTrace, EvaluationSumsTheRows) {
   const double sum = run(eval.trace, values)[0].number();
   EXPECT_NEAR(mean * 11, sum, test::tolerance(DType::float64, 12) * sum);
   EXPECT_NEAR(mean, std::log(65.0), 0.2);  // fresh weights know nothing
+}
+
+/// Documents of one row, their positions counted from 0.
+struct Packing {
+  std::vector<std::int64_t> lengths;
+  std::int64_t total() const {
+    std::int64_t sum = 0;
+    for (const std::int64_t length : lengths) sum += length;
+    return sum;
+  }
+  HostTensor positions() const {
+    std::vector<std::int64_t> positions;
+    for (const std::int64_t length : lengths) {
+      for (std::int64_t t = 0; t < length; ++t) positions.push_back(t);
+    }
+    return HostTensor::of<std::int64_t>({1, total()}, positions);
+  }
+};
+
+HostTensor columns(const HostTensor& rows, std::int64_t first, std::int64_t count) {
+  const std::span<const std::int64_t> all = rows.as<std::int64_t>();
+  return HostTensor::of<std::int64_t>({1, count}, all.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count)));
+}
+
+TEST(GptTrace, APackedDocumentIsWhatItIsAlone) {
+  const Packing packing{{1, 9, 4, 2}};
+  for (const std::string& name : kFamilies) {
+    const GptConfig config = named_config(name);
+    GptTraceOptions options{.length = packing.total(), .training = false, .output_logits = true, .token_losses = true, .packed = true};
+    options.table_rows = config.block_size;
+    const TracedProgram packed = trace_forward_loss(config, options);
+    NamedValues values;
+    add_persistent(packed, values);
+    const HostTensor tokens = token_rows(1, packing.total(), config.vocab_size);
+    const HostTensor targets = token_rows(1, packing.total(), config.vocab_size, 1);
+    values["tokens"] = tokens;
+    values["targets"] = targets;
+    values["positions"] = packing.positions();
+    values["inv_kept"] = HostTensor::scalar<float>(1);
+    const std::vector<HostTensor> together = run(packed.trace, values);
+    options.packed = false;
+    std::int64_t first = 0;
+    for (const std::int64_t length : packing.lengths) {
+      SCOPED_TRACE(name + " from " + std::to_string(first));
+      options.length = length;
+      values["tokens"] = columns(tokens, first, length);
+      values["targets"] = columns(targets, first, length);
+      const std::vector<HostTensor> alone = run(trace_forward_loss(config, options).trace, values);
+      for (std::size_t output : {1u, 2u}) {
+        const std::size_t bytes = alone[output].bytes().size();
+        const std::size_t row = bytes / static_cast<std::size_t>(length);
+        EXPECT_EQ(std::memcmp(together[output].bytes().data() + row * static_cast<std::size_t>(first), alone[output].bytes().data(), bytes), 0);
+      }
+      first += length;
+    }
+  }
+}
+
+TEST(GptTrace, PackedRowsHavePositions) {
+  const GptConfig config = named_config("toy-gpt");
+  const GptTraceOptions options{.length = 8, .dtype = DType::float64, .packed = true};
+  const TracedProgram packed = trace_forward_loss(config, options);
+  EXPECT_EQ(input_names(packed.trace, Role::batch), (std::vector<std::string>{"tokens", "targets", "positions"}));
+  EXPECT_EQ(verify(packed.trace), std::vector<std::string>{});
+  EXPECT_TRUE(parse_trace(print_trace(packed.trace), packed.trace.name) == packed.trace);
 }
 
 class Generation : public testing::TestWithParam<std::string> {};

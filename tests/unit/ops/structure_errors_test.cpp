@@ -170,8 +170,9 @@ TEST_F(OpErrors, CrossEntropy) {
 }
 
 TEST_F(OpErrors, Attention) {
-  const auto attend = [&](const Shape& q, const Shape& k, const Shape& v, AttentionAttrs attrs = {}, ValueId bias = {}, ValueId mask = {}) {
-    return ops::attention(b, {f(q), f(k), f(v), bias, mask, ValueId(), ValueId()}, attrs);
+  const auto attend = [&](const Shape& q, const Shape& k, const Shape& v, AttentionAttrs attrs = {}, ValueId bias = {}, ValueId mask = {},
+                          ValueId segments = {}) {
+    return ops::attention(b, {f(q), f(k), f(v), bias, mask, segments, ValueId(), ValueId()}, attrs);
   };
   const Shape one{1, 2, 3, 4};
   EXPECT_USER_ERROR(b.emit(op::attention, {f(one)}, AttentionAttrs{}), "takes at least 3 inputs");
@@ -188,7 +189,10 @@ TEST_F(OpErrors, Attention) {
   EXPECT_USER_ERROR(attend(one, one, one, {}, f({3, 3}, DType::float64)), "the bias must have q's dtype");
   EXPECT_USER_ERROR(attend(one, one, one, {}, {}, f({3, 3})), "input 3 must be bool");
   EXPECT_USER_ERROR(attend(one, one, one, {}, {}, f({2, 3}, DType::boolean)), "the mask does not broadcast to the scores [1, 2, 3, 3]");
-  const ops::AttentionInputs inputs = {f(one), f(one), f(one), {}, {}, {}, {}};
+  EXPECT_USER_ERROR(attend(one, one, one, {}, {}, {}, f({1, 3})), "the segments must be int64 [batch, tokens]");
+  EXPECT_USER_ERROR(attend(one, one, one, {}, {}, {}, i({3})), "the segments must be int64 [batch, tokens]");
+  EXPECT_USER_ERROR(attend({1, 2, 2, 4}, one, one, {}, {}, {}, i({1, 3})), "segments need as many queries as keys, and offset 0");
+  const ops::AttentionInputs inputs = {f(one), f(one), f(one), {}, {}, {}, {}, {}};
   EXPECT_USER_ERROR(ops::attention_backward(b, inputs, f({1, 2, 3, 5}), f({1, 2, 3}), f(one), {}), "output and cotangent must be float32[1, 2, 3, 4]");
   EXPECT_USER_ERROR(ops::attention_backward(b, inputs, f(one), f({1, 2}), f(one), {}), "the log-sum-exp must be float32[1, 2, 3]");
 }
@@ -197,7 +201,7 @@ TEST_F(OpErrors, AttentionDropoutNeedsItsDraw) {
   AttentionAttrs attrs;
   attrs.dropout = 0.5;
   const Shape one{1, 1, 2, 2};
-  const auto result = ops::attention(b, {f(one), f(one), f(one), {}, {}, {}, {}}, attrs);
+  const auto result = ops::attention(b, {f(one), f(one), f(one), {}, {}, {}, {}, {}}, attrs);
   trace.outputs = {result.out};
   const Node node = trace.nodes.back();
   const std::vector<ValueId> cotangents = {result.out, ValueId()};

@@ -22,14 +22,20 @@ struct Seen {
 
 REPRISE_INLINE std::int64_t clip(std::int64_t x, std::int64_t high) { return x < 0 ? 0 : x > high ? high : x; }
 
-/// Keys outside `masked` are seen by nobody.
-Seen seen_by_queries(const attention::Config& config, attention::KeyRange masked, std::int64_t first, std::int64_t rows, std::int64_t key,
+/// Queries and keys that belong together: all of them, or those of a segment. Key blocks count from the first of `keys`; those outside
+/// `seen` are seen by nobody.
+struct Part {
+  std::int64_t query, end_query;
+  attention::KeyRange keys, seen;
+};
+
+Seen seen_by_queries(const attention::Config& config, attention::KeyRange keys_seen, std::int64_t first, std::int64_t rows, std::int64_t key,
                      std::int64_t keys) {
   Seen seen;
   for (std::int64_t r = 0; r < rows; ++r) {
-    const attention::KeyRange range = attention::key_range(config, first + r);
-    seen.begin[r] = clip((range.begin > masked.begin ? range.begin : masked.begin) - key, keys);
-    seen.end[r] = clip((range.end < masked.end ? range.end : masked.end) - key, keys);
+    const attention::KeyRange range = attention::key_range(config, keys_seen, first + r);
+    seen.begin[r] = clip(range.begin - key, keys);
+    seen.end[r] = clip(range.end - key, keys);
     if (seen.begin[r] >= seen.end[r]) continue;
     seen.any = true;
     if (seen.end[r] > seen.columns) seen.columns = seen.end[r];
@@ -161,27 +167,25 @@ REPRISE_INLINE float softmax_block(const attention::Config& config, float* s, st
   return rescale;
 }
 
-void forward_tiles(const attention::Config& config, const attention::Inputs<float>& in, const attention::View<float>& out, float* lse,
-                   std::int64_t batch, std::int64_t head, float* workspace) {
+REPRISE_INLINE void forward_part(const attention::Config& config, const attention::Inputs<float>& in, const attention::View<float>& out, float* lse,
+                                 std::int64_t batch, std::int64_t head, const Part& part, float* workspace) {
   const std::int64_t kv = head / (config.q_heads / config.kv_heads);
   const std::int64_t width = config.value_width;
   float* const keys_t = workspace;
   float* const s = keys_t + whole_blocks(config.keys) * config.width;
   float* const o = s + kQueries * kStride;
-  attention::KeyRange masked{0, config.keys};
-  if (in.mask.data != nullptr) mask_run(config, in, batch, head, masked);
-  const std::int64_t start = masked.begin / kKeys * kKeys;
-  transpose(&in.k.at(batch, kv, start, 0), in.k.stride[2], masked.end - start, config.width, keys_t + block_of(start) * config.width);
-  for (std::int64_t first = 0; first < config.queries; first += kQueries) {
-    const std::int64_t rows = config.queries - first < kQueries ? config.queries - first : kQueries;
+  const auto [first_key, end_key] = part.keys;
+  transpose(&in.k.at(batch, kv, first_key, 0), in.k.stride[2], part.seen.end - first_key, config.width, keys_t);
+  for (std::int64_t first = part.query; first < part.end_query; first += kQueries) {
+    const std::int64_t rows = part.end_query - first < kQueries ? part.end_query - first : kQueries;
     RunningRow running[kQueries];
     for (std::int64_t r = 0; r < rows; ++r) running[r] = {-math::kInfinity, 0.0f};
     for (std::int64_t e = 0; e < rows * width; ++e) o[e] = 0.0f;
-    for (std::int64_t key = 0; key < config.keys; key += kKeys) {
-      const std::int64_t keys = config.keys - key < kKeys ? config.keys - key : kKeys;
-      const Seen seen = seen_by_queries(config, masked, first, rows, key, keys);
+    for (std::int64_t key = first_key; key < end_key; key += kKeys) {
+      const std::int64_t keys = end_key - key < kKeys ? end_key - key : kKeys;
+      const Seen seen = seen_by_queries(config, part.seen, first, rows, key, keys);
       if (!seen.any) continue;
-      multiply_chains({&in.q.at(batch, head, first, 0), in.q.stride[2], 1}, {keys_t + block_of(key) * config.width, kStride}, config.width, s, kStride, rows, seen.columns);
+      multiply_chains({&in.q.at(batch, head, first, 0), in.q.stride[2], 1}, {keys_t + block_of(key - first_key) * config.width, kStride}, config.width, s, kStride, rows, seen.columns);
       for (std::int64_t r = 0; r < rows; ++r) {
         if (seen.begin[r] >= seen.end[r]) continue;
         float* const row = s + r * kStride;
@@ -203,6 +207,28 @@ void forward_tiles(const attention::Config& config, const attention::Inputs<floa
       lse[(batch * config.q_heads + head) * config.queries + first + r] = l == 0.0f ? -math::kInfinity : running[r].m + math::log(l);
     }
   }
+}
+
+template <class Action>
+REPRISE_INLINE void for_each_segment(const attention::Config& config, const attention::Inputs<float>& in, std::int64_t batch, const Action& action) {
+  const attention::KeyRange all{0, config.keys};
+  if (in.segments == nullptr) return action(Part{0, config.queries, all, all});
+  for (std::int64_t begin = 0; begin < config.keys;) {
+    const attention::KeyRange run = attention::segment_around(config, in, batch, begin);
+    action(Part{run.begin, run.end, run, run});
+    begin = run.end;
+  }
+}
+
+void forward_tiles(const attention::Config& config, const attention::Inputs<float>& in, const attention::View<float>& out, float* lse,
+                   std::int64_t batch, std::int64_t head, float* workspace) {
+  if (in.mask.data != nullptr) {  // of one query: its blocks count from key 0 all the same
+    attention::KeyRange masked{};
+    mask_run(config, in, batch, head, masked);
+    const attention::KeyRange keys{masked.begin / kKeys * kKeys, config.keys};
+    return forward_part(config, in, out, lse, batch, head, Part{0, 1, keys, masked}, workspace);
+  }
+  for_each_segment(config, in, batch, [&](const Part& part) { forward_part(config, in, out, lse, batch, head, part, workspace); });
 }
 
 /// Turns a row of products q k and one of dout v into what multiplies dout (P, after dropout) and q and k (dS, scaled), over keys [begin, end);
@@ -241,25 +267,26 @@ REPRISE_INLINE void probabilities_backward(const attention::Config& config, floa
   }
 }
 
-void backward_tiles(const attention::Config& config, const attention::Inputs<float>& in, const attention::View<const float>& out,
-                    const attention::View<const float>& dout, const float* lse, const attention::Gradients<float>& grads, std::int64_t batch,
-                    std::int64_t kv, float* workspace) {
+/// What a key head's backward pass works in.
+struct BackwardSpace {
+  float *keys_t, *values_t;  // transposes of a part's keys and values
+  float *dk, *dv;            // [keys][width], [keys][value_width]
+  float *p, *ds, *dq;        // of a tile
+};
+
+REPRISE_INLINE void backward_part(const attention::Config& config, const attention::Inputs<float>& in, const attention::View<const float>& out,
+                                  const attention::View<const float>& dout, const float* lse, const attention::Gradients<float>& grads,
+                                  std::int64_t batch, std::int64_t kv, const Part& part, const BackwardSpace& space) {
   const std::int64_t group = config.q_heads / config.kv_heads;
   const std::int64_t width = config.width;
   const std::int64_t value_width = config.value_width;
-  float* const keys_t = workspace;
-  float* const values_t = keys_t + whole_blocks(config.keys) * width;
-  float* const dk = values_t + whole_blocks(config.keys) * value_width;  // [keys][width]
-  float* const dv = dk + config.keys * width;                            // [keys][value_width]
-  float* const p = dv + config.keys * value_width;
-  float* const ds = p + kQueries * kStride;
-  float* const dq = ds + kQueries * kStride;
-  transpose(&in.k.at(batch, kv, 0, 0), in.k.stride[2], config.keys, width, keys_t);
-  transpose(&in.v.at(batch, kv, 0, 0), in.v.stride[2], config.keys, value_width, values_t);
-  for (std::int64_t e = 0; e < config.keys * (width + value_width); ++e) dk[e] = 0.0f;
+  const auto [keys_t, values_t, dk, dv, p, ds, dq] = space;
+  const auto [first_key, end_key] = part.keys;
+  transpose(&in.k.at(batch, kv, first_key, 0), in.k.stride[2], end_key - first_key, width, keys_t);
+  transpose(&in.v.at(batch, kv, first_key, 0), in.v.stride[2], end_key - first_key, value_width, values_t);
   for (std::int64_t head = kv * group; head < (kv + 1) * group; ++head) {
-    for (std::int64_t first = 0; first < config.queries; first += kQueries) {
-      const std::int64_t rows = config.queries - first < kQueries ? config.queries - first : kQueries;
+    for (std::int64_t first = part.query; first < part.end_query; first += kQueries) {
+      const std::int64_t rows = part.end_query - first < kQueries ? part.end_query - first : kQueries;
       float delta[kQueries];
       for (std::int64_t r = 0; r < rows; ++r) {
         const float* const o = &out.at(batch, head, first + r, 0);
@@ -269,12 +296,13 @@ void backward_tiles(const attention::Config& config, const attention::Inputs<flo
       for (std::int64_t e = 0; e < rows * width; ++e) dq[e] = 0.0f;
       const float* const q = &in.q.at(batch, head, first, 0);
       const float* const go = &dout.at(batch, head, first, 0);
-      for (std::int64_t key = 0; key < config.keys; key += kKeys) {
-        const std::int64_t keys = config.keys - key < kKeys ? config.keys - key : kKeys;
-        const Seen seen = seen_by_queries(config, {0, config.keys}, first, rows, key, keys);
+      for (std::int64_t key = first_key; key < end_key; key += kKeys) {
+        const std::int64_t keys = end_key - key < kKeys ? end_key - key : kKeys;
+        const Seen seen = seen_by_queries(config, part.seen, first, rows, key, keys);
         if (!seen.any) continue;
-        multiply_chains({q, in.q.stride[2], 1}, {keys_t + block_of(key) * width, kStride}, width, p, kStride, rows, seen.columns);
-        multiply_chains({go, dout.stride[2], 1}, {values_t + block_of(key) * value_width, kStride}, value_width, ds, kStride, rows, seen.columns);
+        const std::int64_t block = block_of(key - first_key);
+        multiply_chains({q, in.q.stride[2], 1}, {keys_t + block * width, kStride}, width, p, kStride, rows, seen.columns);
+        multiply_chains({go, dout.stride[2], 1}, {values_t + block * value_width, kStride}, value_width, ds, kStride, rows, seen.columns);
         const float* const row_lse = lse + (batch * config.q_heads + head) * config.queries + first;
         for (std::int64_t r = 0; r < rows; ++r) {
           probabilities_backward(config, p + r * kStride, ds + r * kStride, keys, seen.begin[r], seen.end[r], row_lse[r], delta[r],
@@ -290,9 +318,26 @@ void backward_tiles(const attention::Config& config, const attention::Inputs<flo
       }
     }
   }
+}
+
+void backward_tiles(const attention::Config& config, const attention::Inputs<float>& in, const attention::View<const float>& out,
+                    const attention::View<const float>& dout, const float* lse, const attention::Gradients<float>& grads, std::int64_t batch,
+                    std::int64_t kv, float* workspace) {
+  const std::int64_t width = config.width;
+  const std::int64_t value_width = config.value_width;
+  BackwardSpace space{};
+  space.keys_t = workspace;
+  space.values_t = space.keys_t + whole_blocks(config.keys) * width;
+  space.dk = space.values_t + whole_blocks(config.keys) * value_width;
+  space.dv = space.dk + config.keys * width;
+  space.p = space.dv + config.keys * value_width;
+  space.ds = space.p + kQueries * kStride;
+  space.dq = space.ds + kQueries * kStride;
+  for (std::int64_t e = 0; e < config.keys * (width + value_width); ++e) space.dk[e] = 0.0f;
+  for_each_segment(config, in, batch, [&](const Part& part) { backward_part(config, in, out, dout, lse, grads, batch, kv, part, space); });
   for (std::int64_t j = 0; j < config.keys; ++j) {
-    for (std::int64_t d = 0; d < width; ++d) grads.dk.at(batch, kv, j, d) = dk[j * width + d];
-    for (std::int64_t d = 0; d < value_width; ++d) grads.dv.at(batch, kv, j, d) = dv[j * value_width + d];
+    for (std::int64_t d = 0; d < width; ++d) grads.dk.at(batch, kv, j, d) = space.dk[j * width + d];
+    for (std::int64_t d = 0; d < value_width; ++d) grads.dv.at(batch, kv, j, d) = space.dv[j * value_width + d];
   }
 }
 
