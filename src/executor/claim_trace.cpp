@@ -141,11 +141,14 @@ class Claimer {
     return copy;
   }
 
+  /// The copy is the output now, and has its name; only an input keeps its own.
   ValueId copy_output(ValueId value) {
     const NodeId producer = to()[value].producer;
     if (!producer.valid()) return emit_copy(value, Phase::update, {}, {}, {});
     const Node& node = to()[producer];
-    return emit_copy(value, node.phase == Phase::forward ? Phase::forward : Phase::update, node.module, node.region, node.source);
+    const ValueId copy = emit_copy(value, node.phase == Phase::forward ? Phase::forward : Phase::update, node.module, node.region, node.source);
+    std::swap(to()[value].name, to()[copy].name);
+    return copy;
   }
 
   /// Outputs are dense storages of their own; only an input handed on to itself stays what it is.

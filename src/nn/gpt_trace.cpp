@@ -89,9 +89,24 @@ Tensor token_losses(const Tensor& logits, const Tensor& targets) {
 
 std::string cache_name(std::size_t layer, const char* part) { return fmt::format("cache.{}.{}", layer, part); }
 
-void output_cache(Tracer& tracer, const KeyValues& cache, std::size_t layer, std::string_view suffix) {
-  tracer.output(tracer.named(cache.k, cache_name(layer, "k").append(suffix)));
-  tracer.output(tracer.named(cache.v, cache_name(layer, "v").append(suffix)));
+/// The caches of all layers, as they are before the pass.
+std::vector<KeyValues> cache_inputs(Tracer& tracer, const GptConfig& config, const GptTraceOptions& options, std::int64_t cache_length) {
+  const TensorType type{options.dtype, {options.batch, config.n_query_groups, cache_length, config.head_size}, Device::cpu};
+  std::vector<KeyValues> caches;
+  for (std::size_t layer = 0; layer < static_cast<std::size_t>(config.n_layer); ++layer) {
+    const Tensor k = tracer.input(cache_name(layer, "k"), type, Role::state);
+    const Tensor v = tracer.input(cache_name(layer, "v"), type, Role::state);
+    caches.push_back({k, v});
+  }
+  return caches;
+}
+
+/// Makes `next` an output that takes the cache's place.
+void output_cache(Tracer& tracer, const KeyValues& cache, const KeyValues& next, std::size_t layer) {
+  tracer.output(tracer.named(next.k, cache_name(layer, "k") + ".next"));
+  tracer.output(tracer.named(next.v, cache_name(layer, "v") + ".next"));
+  tracer.donate(cache.k, next.k);
+  tracer.donate(cache.v, next.v);
 }
 
 TracedProgram trace_loss(const GptConfig& config, const GptTraceOptions& options, bool scaled, std::string name) {
@@ -143,6 +158,7 @@ TracedProgram trace_prefill(const GptConfig& config, const GptTraceOptions& opti
   const Tables tables = table_inputs(tracer, config, options, cache_length);
   const Tensor tokens = tracer.input("tokens", {DType::int64, {options.batch, length}, Device::cpu}, Role::batch);
   const Tensor last = tracer.input("last", {DType::int64, {}, Device::cpu}, Role::scalar);
+  const std::vector<KeyValues> caches = cache_inputs(tracer, config, options, cache_length);
   std::vector<KeyValues> fresh;
   SequenceContext context;
   context.fresh = &fresh;
@@ -150,11 +166,11 @@ TracedProgram trace_prefill(const GptConfig& config, const GptTraceOptions& opti
   const Tensor row = hidden.index_select(1, last.reshape({1})).squeeze({1});  // [B, C]
   tracer.output(tracer.named(model.logits(row), "logits"));
   const auto padded = [&](const Tensor& x) {
-    if (length == cache_length) return Tensor{tracer, ops::copy(tracer.builder(), x.id())};
+    if (length == cache_length) return x;
     return Tensor{tracer, ops::pad(tracer.builder(), x.id(), {0, 0, 0, 0}, {0, 0, cache_length - length, 0})};
   };
   for (std::size_t layer = 0; layer < fresh.size(); ++layer) {
-    output_cache(tracer, {padded(fresh[layer].k), padded(fresh[layer].v)}, layer, "");
+    output_cache(tracer, caches[layer], {padded(fresh[layer].k), padded(fresh[layer].v)}, layer);
   }
   return std::move(tracer).finish();
 }
@@ -168,13 +184,8 @@ TracedProgram trace_decode(const GptConfig& config, const GptTraceOptions& optio
   const Tables tables = table_inputs(tracer, config, options, cache_length);
   const Tensor token = tracer.input("token", {DType::int64, {options.batch, 1}, Device::cpu}, Role::batch);
   const Tensor position = tracer.input("position", {DType::int64, {}, Device::cpu}, Role::scalar);
-  const TensorType cache_type{options.dtype, {options.batch, config.n_query_groups, cache_length, config.head_size}, Device::cpu};
   SequenceContext context;
-  for (std::size_t layer = 0; layer < static_cast<std::size_t>(config.n_layer); ++layer) {
-    const Tensor k = tracer.input(cache_name(layer, "k"), cache_type, Role::state);
-    const Tensor v = tracer.input(cache_name(layer, "v"), cache_type, Role::state);
-    context.caches.push_back({k, v});
-  }
+  context.caches = cache_inputs(tracer, config, options, cache_length);
   const Tensor row = position.reshape({1});
   if (tables.cos.valid()) {
     context.cos = tables.cos.index_select(0, row);
@@ -190,9 +201,7 @@ TracedProgram trace_decode(const GptConfig& config, const GptTraceOptions& optio
   const Tensor hidden = model.hidden(token, positions, context);  // [B, 1, C]
   tracer.output(tracer.named(model.logits(hidden.reshape({options.batch, config.n_embd})), "logits"));
   for (std::size_t layer = 0; layer < written.size(); ++layer) {
-    output_cache(tracer, written[layer], layer, ".next");
-    tracer.donate(context.caches[layer].k, written[layer].k);
-    tracer.donate(context.caches[layer].v, written[layer].v);
+    output_cache(tracer, context.caches[layer], written[layer], layer);
   }
   return std::move(tracer).finish();
 }

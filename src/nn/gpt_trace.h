@@ -35,13 +35,13 @@ TracedProgram trace_forward_loss(const GptConfig& config, const GptTraceOptions&
 TracedProgram trace_eval(const GptConfig& config, GptTraceOptions options);
 
 /// The first pass of generation, over a prompt of up to `length` tokens. Inputs: parameters, tables, `tokens` [B, length]
-/// (batch; anything after the prompt), `last` (scalar int64: index of the prompt's last token).
-/// Outputs: `logits` [B, padded vocabulary] at `last`, then `cache.N.k`, `cache.N.v` per layer
-/// [B, n_query_groups, cache_length, head_size], zero from `length` on.
+/// (batch; anything after the prompt), `last` (scalar int64: index of the prompt's last token), the caches `cache.N.k`, `cache.N.v`
+/// per layer [B, n_query_groups, cache_length, head_size] (state; not read). Outputs: `logits` [B, padded vocabulary] at `last`,
+/// then the caches (`cache.N.k.next`, ...), zero from `length` on, each donated from its input.
 TracedProgram trace_prefill(const GptConfig& config, const GptTraceOptions& options, std::int64_t cache_length);
 
 /// The pass for one more token. Inputs: parameters, tables, `token` [B, 1] int64 (batch), `position` (scalar int64: its
-/// index, below cache_length), the caches (state, named and shaped as trace_prefill's outputs). Outputs: `logits`
+/// index, below cache_length), the caches (as trace_prefill's). Outputs: `logits`
 /// [B, padded vocabulary], then the caches with the token written (`cache.N.k.next`, ...), each donated from its input. options.length is not read.
 TracedProgram trace_decode(const GptConfig& config, const GptTraceOptions& options, std::int64_t cache_length);
 

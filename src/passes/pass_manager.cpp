@@ -49,11 +49,21 @@ std::optional<std::vector<HostTensor>> results(const Trace& trace, const PassOpt
   return interpret(trace, random_inputs(trace, options.seed, options.integers));
 }
 
-/// A pass may append outputs (functionalize does), but those that were there keep their bits.
+/// A pass may append outputs (functionalize does), but those that were there keep their bits, and (below) their names.
 void require_equal(const Pass& pass, const Trace& trace, const std::vector<HostTensor>& before, const std::vector<HostTensor>& after) {
-  REPRISE_CHECK(after.size() >= before.size(), fmt::format("pass '{}' dropped an output", pass.name));
   for (std::size_t i = 0; i < before.size(); ++i) {
     REPRISE_CHECK(before[i] == after[i], fmt::format("pass '{}' changed the result %{}", pass.name, trace[trace.outputs[i]].name));
+  }
+}
+
+/// Programs are asked for their outputs by name. One that is an input of the trace has the input's name, which may become another
+/// value's.
+void require_output_names(const Pass& pass, const Trace& before, const Trace& after) {
+  REPRISE_CHECK(after.outputs.size() >= before.outputs.size(), fmt::format("pass '{}' dropped an output", pass.name));
+  for (std::size_t i = 0; i < before.outputs.size(); ++i) {
+    const Value& old = before[before.outputs[i]];
+    const Value& now = after[after.outputs[i]];
+    REPRISE_CHECK(!old.producer.valid() || old.name == now.name, fmt::format("pass '{}' renamed the output %{} to %{}", pass.name, old.name, now.name));
   }
 }
 
@@ -83,6 +93,7 @@ Trace run_passes(Trace trace, std::span<const Pass> passes, const PassOptions& o
     try {
       Trace result = pass.run(trace);
       verify_or_throw(result, fmt::format("pass '{}'", pass.name));
+      require_output_names(pass, trace, result);
       std::optional<std::vector<HostTensor>> after = results(result, options);
       if (before && after) require_equal(pass, result, *before, *after);
       before = std::move(after);

@@ -66,8 +66,54 @@ void Rewriter::take_over(ValueId old, ValueId made) {
   map_[old.index()] = made;
 }
 
+ValueId Rewriter::copy_of(ValueId value, std::string_view hint) { return builder_.emit(op::copy, {value}, NoAttrs{}, hint); }
+
+void Rewriter::stand_in(const Node& old, std::span<const ValueId> made, std::size_t fresh) {
+  REPRISE_CHECK(made.size() == old.outputs.size(), fmt::format("{} values for the {} outputs of {}", made.size(), old.outputs.size(), opcode_name(old.opcode)));
+  for (std::size_t i = 0; i < made.size(); ++i) {
+    const ValueId output = old.outputs[i];
+    const bool first = std::find(made.begin(), made.begin() + static_cast<std::ptrdiff_t>(i), made[i]) == made.begin() + static_cast<std::ptrdiff_t>(i);
+    if (made[i].index() >= fresh && first) {
+      take_over(output, made[i]);
+    } else if (is_output(output) || !from_[output].tags.empty()) {
+      take_over(output, copy_of(made[i], from_[output].name));
+    } else {
+      replace(output, made[i]);
+    }
+  }
+}
+
+void Rewriter::keep_output_names() {
+  std::vector<bool> donated(from_.outputs.size(), false);
+  for (const Donation& donation : from_.donations) donated[donation.output] = true;
+  std::vector<ValueId> named;
+  const auto keep = [&](std::size_t o) {
+    const Value& old = from_[from_.outputs[o]];
+    ValueId& value = to_.outputs[o];
+    if (to_[value].name != old.name) {
+      const ValueId holder = to_.find(old.name);
+      if (holder.valid() && !to_[holder].producer.valid()) return;
+      const bool taken = std::find(named.begin(), named.end(), value) != named.end();
+      if (taken || !to_[value].producer.valid()) {
+        if (old.producer.valid()) at(from_[old.producer]);
+        value = copy_of(value, old.name);
+      }
+      if (holder.valid()) to_[holder].name = to_[value].name;
+      to_[value].name = old.name;
+    }
+    named.push_back(value);
+  };
+  // Donated ones first: they must stay the very value that takes the input's place.
+  for (const bool wanted : {true, false}) {
+    for (std::size_t o = 0; o < donated.size(); ++o) {
+      if (donated[o] == wanted) keep(o);
+    }
+  }
+}
+
 Trace Rewriter::finish() {
   to_.outputs = map_all(from_.outputs);
+  keep_output_names();
   return std::move(to_);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The driver of every pass: walks an old trace in order and builds a new one. What is copied keeps its name, tags, phase,
-// module, region, source and claim; inputs, roles, outputs and donations carry over by themselves.
+// module, region, source and claim; inputs, roles, outputs with their names, and donations carry over by themselves.
 #pragma once
 
 #include <functional>
@@ -40,14 +40,21 @@ class Rewriter {
   NodeId copy_changed(const Node& old, Node changed);
   /// Lets `made`, the first output of a node emitted last, stand for `old` under its name and with its tags.
   void take_over(ValueId old, ValueId made);
+  /// Lets `made`, one value per output, stand for the outputs of `old`. A value of index `fresh` or more was emitted for it and is
+  /// taken over; another stands in as it is, and behind a copy where the old one is an output of the trace or tagged.
+  void stand_in(const Node& old, std::span<const ValueId> made, std::size_t fresh);
 
   /// Whether an output of the old trace: its identity matters to donations, so that it is best not merged with another.
   bool is_output(ValueId old) const { return is_output_[old.index()]; }
 
-  /// Maps outputs, and returns the new trace.
+  /// Maps outputs, and returns the new trace. An output keeps its name, by which programs are asked for it; only one that
+  /// stands for an input has another, since the input keeps its own.
   Trace finish();
 
  private:
+  void keep_output_names();
+  ValueId copy_of(ValueId value, std::string_view hint);
+
   const Trace& from_;
   Trace to_;
   Builder builder_;

@@ -52,7 +52,8 @@ class DrawNumbering {
       if (attention_draws(node)) {
         attention(node);
       } else if (draws(node)) {
-        take_over(node, draw(node, rewriter_.map_all(node.inputs)));
+        const std::size_t fresh = rewriter_.to().values.size();
+        rewriter_.stand_in(node, draw(node, rewriter_.map_all(node.inputs)), fresh);
       } else {
         rewriter_.copy(node);
       }
@@ -74,10 +75,6 @@ class DrawNumbering {
     const std::int64_t first = words_;
     words_ += (count + 3) / 4 * 4;
     return first;
-  }
-
-  void take_over(const Node& node, const std::vector<ValueId>& made) {
-    for (std::size_t i = 0; i < node.outputs.size(); ++i) rewriter_.take_over(node.outputs[i], made.at(i));
   }
 
   /// Emits the philox form of a node on new inputs.

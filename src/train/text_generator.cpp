@@ -2,20 +2,17 @@
 #include "train/text_generator.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "base/error.h"
 
 namespace reprise {
 
 TextGenerator::TextGenerator(Engine& engine, std::int64_t vocabulary)
-    : engine_(engine), prefill_(engine.program("prefill")), decode_(engine.program("decode")), vocabulary_(vocabulary) {
+    : prefill_(engine.program("prefill")), decode_(engine.program("decode")), vocabulary_(vocabulary) {
   const Trace& trace = decode_.trace();
   for (const TraceInput& input : trace.inputs) {
     const Value& value = trace[input.value];
-    if (input.role != Role::state || !value.name.starts_with("cache.")) continue;
-    caches_.push_back(value.name);
-    cache_length_ = value.type.shape[2];
+    if (input.role == Role::state && value.name.starts_with("cache.")) cache_length_ = value.type.shape[2];
   }
   const std::size_t tokens = prefill_.input_index("tokens");
   prefill_length_ = static_cast<std::int64_t>(prefill_.input(tokens).size() / sizeof(std::int64_t));
@@ -39,10 +36,6 @@ std::span<const float> TextGenerator::prefill(std::span<const std::int32_t> toke
   prefill_.set_input(prefill_.input_index("tokens"), std::span<const std::int64_t>(tokens_));
   prefill_.set_scalar(prefill_.input_index("last"), static_cast<std::int64_t>(tokens.size()) - 1);
   prefill_.run();
-  for (const std::string& cache : caches_) {
-    const std::span<const std::byte> fresh = prefill_.output(prefill_.output_index(cache));
-    std::memcpy(engine_.bytes(cache).data(), fresh.data(), fresh.size());
-  }
   return as_floats(prefill_, prefill_.output_index("logits"));
 }
 

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <functional>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "executor/engine.h"
@@ -36,13 +35,11 @@ class TextGenerator {
   std::span<const float> decode(std::int32_t token, std::int64_t position);
   std::span<const float> as_floats(const Program& program, std::size_t output);
 
-  Engine& engine_;
   Program& prefill_;
   Program& decode_;
   std::int64_t vocabulary_;
   std::int64_t prefill_length_ = 0;
   std::int64_t cache_length_ = 0;
-  std::vector<std::string> caches_;       // slots, and outputs of prefill of the same names
   std::vector<std::int64_t> tokens_;      // prefill's input
   std::vector<float> logits_;             // widened where the model is not float32
 };

@@ -21,6 +21,10 @@ void expect_same(const Trace& trace, std::uint32_t seed, int steps = 2, const Ex
   compiled.push_back(test::compile(trace, executors));
   Engine engine(std::move(compiled), test::engine_options(executors));
   Program& program = engine.program(trace.name);
+  for (const ValueId output : trace.outputs) {
+    if (!trace[output].producer.valid()) continue;
+    ASSERT_NO_THROW(program.output_index(trace[output].name)) << "seed " << seed;
+  }
   std::vector<HostTensor> inputs = test::random_inputs(trace, seed);
   test::set_inputs(program, inputs);
   for (int step = 0; step < steps; ++step) {

@@ -44,6 +44,18 @@ Trace add_zero_as_identity(const Trace& trace) {
   });
 }
 
+Trace rename_output(const Trace& trace) {
+  Trace result = trace;
+  result[result.outputs[0]].name = "other";
+  return result;
+}
+
+Trace drop_output(const Trace& trace) {
+  Trace result = trace;
+  result.outputs.clear();
+  return result;
+}
+
 Trace throw_check(const Trace&) { throw InternalError("broken inside"); }
 Trace throw_user(const Trace&) { throw UserError("your fault"); }
 
@@ -71,6 +83,8 @@ TEST(PassManager, FailuresNameThePassAndTheReplay) {
   EXPECT_EQ(saved, print_trace(small()));
   EXPECT_INTERNAL_ERROR(run({"drop", "", false, drop_nodes}), "replay it with: reprise run-trace drop.trace");
   EXPECT_INTERNAL_ERROR(run({"round", "", false, add_zero_as_identity}), "pass 'round' changed the result %neg.3");
+  EXPECT_INTERNAL_ERROR(run({"name", "", false, rename_output}), "pass 'name' renamed the output %add_scalar to %other");
+  EXPECT_INTERNAL_ERROR(run({"fewer", "", false, drop_output}), "pass 'fewer' dropped an output");
   EXPECT_INTERNAL_ERROR(run({"check", "", false, throw_check}), "broken inside");
   EXPECT_USER_ERROR(run({"user", "", false, throw_user}), "your fault");
 }
@@ -169,6 +183,25 @@ TEST(Functionalize, WritesIntoAnInputAreReturned) {
   trace.outputs.push_back(s2);
   trace.donations = {{1, 1}};
   EXPECT_USER_ERROR(functionalize(trace), "written in place is donated to an output that is not its last value: %p");
+}
+
+TEST(Functionalize, OutputsKeepTheirNames) {
+  Trace trace;
+  Builder b(trace);
+  const ValueId s = trace.add_input({DType::float32, {2, 3}}, Role::state, "s");
+  const ValueId x = trace.add_input({DType::float32, {2, 3}}, Role::batch, "x");
+  const ValueId y = b.emit(op::copy, {x}, NoAttrs{}, "y");
+  const ValueId t = b.emit(op::permute, {y}, DimsAttrs{{1, 0}}, "t");  // seen anew after the write
+  const ValueId written = b.emit_in_place(op::mul, {y, x}, NoAttrs{}, "written");
+  const ValueId next = b.emit_in_place(op::add, {s, y}, NoAttrs{}, "next");
+  trace.outputs = {t, y, written, next};
+  trace.donations = {{0, 3}};
+  expect_same_results(trace);
+  const Trace pure = functionalize(trace);
+  std::vector<std::string> names;
+  for (const ValueId output : pure.outputs) names.push_back(pure[output].name);
+  EXPECT_EQ(names, (std::vector<std::string>{"t", "y", "written", "next"}));
+  EXPECT_EQ(pure.donations, (std::vector<Donation>{{0, 3}}));
 }
 
 TEST(Functionalize, SharedPlacesAreNotWritten) {
