@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "ops/builders.h"
 #include "ops/op_table.h"
+#include "passes/decompose.h"
 
 namespace reprise {
 namespace {
@@ -48,41 +49,15 @@ void check_preconditions(const Trace& forward, std::span<const ValueId> wrt, std
   }
 }
 
-/// Copies `forward`, replacing by their decomposition the ops that have one, have no vjp, and lie on a gradient's path.
+/// `forward` with the decomposition of every op that has one, has no vjp, and lies on a gradient's path.
 Trace with_differentiable_ops(const Trace& forward, std::span<const ValueId> wrt) {
-  const std::vector<bool> reached = reached_from(forward, wrt);
-  const auto must_go = [&](const Node& node) {
-    const OpRow& row = op_row(node.opcode);
-    return !row.vjp && row.decompose &&
-           std::any_of(node.outputs.begin(), node.outputs.end(), [&](ValueId out) { return reached[out.index()]; });
-  };
-  if (std::none_of(forward.nodes.begin(), forward.nodes.end(), must_go)) return forward;
-
-  Trace result;
-  result.name = forward.name;
-  Builder b(result);
-  std::vector<ValueId> map(forward.values.size());
-  for (const TraceInput& input : forward.inputs) {
-    const Value& value = forward[input.value];
-    map[input.value.index()] = result.add_input(value.type, input.role, value.name);
-    result[map[input.value.index()]].tags = value.tags;
-  }
-  for (const Node& node : forward.nodes) {
-    std::vector<ValueId> inputs;
-    for (const ValueId in : node.inputs) inputs.push_back(map[in.index()]);
-    b.context = {node.phase, node.module, node.region, node.source, {}};
-    const std::vector<ValueId> outputs = must_go(node) ? op_row(node.opcode).decompose(b, node, inputs)
-                                                       : b.emit_like(node, inputs, forward[node.outputs[0]].name);
-    for (std::size_t i = 0; i < outputs.size(); ++i) {
-      map[node.outputs[i].index()] = outputs[i];
-      auto& tags = result[outputs[i]].tags;
-      const auto& wanted = forward[node.outputs[i]].tags;
-      tags.insert(tags.end(), wanted.begin(), wanted.end());
-    }
-  }
-  for (const ValueId out : forward.outputs) result.outputs.push_back(map[out.index()]);
-  result.donations = forward.donations;
-  return with_differentiable_ops(result, wrt);  // a decomposition may use such ops again; inputs keep their ids
+  return decompose_nodes(forward, [wrt](const Trace& trace) {
+    return [reached = reached_from(trace, wrt)](const Node& node) {
+      const OpRow& row = op_row(node.opcode);
+      return !row.vjp && row.decompose &&
+             std::any_of(node.outputs.begin(), node.outputs.end(), [&](ValueId out) { return reached[out.index()]; });
+    };
+  });
 }
 
 /// The cotangents collected so far: at most one value per forward value, summed as contributions arrive.
@@ -107,7 +82,6 @@ class Cotangents {
 
 void differentiate_node(Builder& b, const Node& node, const std::vector<bool>& reached, Cotangents& cotangents) {
   const OpRow& row = op_row(node.opcode);
-  if (!row.vjp) return;
   std::vector<ValueId> flowing;
   bool any = false;
   for (const ValueId out : node.outputs) {
@@ -122,6 +96,11 @@ void differentiate_node(Builder& b, const Node& node, const std::vector<bool>& r
     wanted = wanted || needs[i];
   }
   if (!any || !wanted) return;
+  if (!row.vjp) {
+    if (!is_user_op(node.opcode)) return;
+    throw UserError(fmt::format("the loss depends on parameters through op '{}', which has no vjp; give it one (of invalid ids where no gradient is meant to flow)",
+                                opcode_name(node.opcode)));
+  }
 
   b.context = {Phase::backward, node.module, node.region, node.source, {{TagKind::prefer_recompute, "autograd"}}};
   VjpContext context{b, node, flowing, {needs.get(), n_inputs}};

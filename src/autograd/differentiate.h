@@ -22,7 +22,8 @@ struct JointTrace {
 /// loss is not a floating scalar, or when a wrt is not a floating input.
 /// Nodes that lead to no wrt get no backward node. Cotangents of a value with several readers are added in reverse
 /// order of the readers. Values made here carry the tag prefer_recompute, source "autograd".
-/// An op without vjp but with a decomposition is decomposed first; without either it passes no gradient.
+/// An op without vjp but with a decomposition is decomposed first; without either it passes no gradient, which for a user op is a
+/// UserError.
 JointTrace differentiate(const Trace& forward, std::span<const ValueId> wrt, std::size_t loss = 0);
 
 /// Returns the inputs of role param whose names match any of the comma-separated globs ("*" and "?"); all for "*".

@@ -48,10 +48,18 @@ Trace run_named(Trace trace, std::span<const std::string_view> names, StageFiles
 constexpr std::string_view kPure[] = {"functionalize"};
 constexpr std::string_view kClean[] = {"simplify", "cse", "dce", "renumber"};
 constexpr std::string_view kAsTraced[] = {"renumber"};
+// A user op keeps its own vjp through differentiation; after it the op is what it is made of.
+constexpr std::string_view kLower[] = {"decompose", "simplify", "cse", "dce", "renumber"};
+constexpr std::string_view kLowerAsTraced[] = {"decompose", "renumber"};
 
 std::span<const std::string_view> cleaning_passes(const CompileOptions& options) {
   if (options.as_traced) return kAsTraced;
   return kClean;
+}
+
+std::span<const std::string_view> lowering_passes(const CompileOptions& options) {
+  if (options.as_traced) return kLowerAsTraced;
+  return kLower;
 }
 
 /// Takes back what claims allow of writing over inputs, where no donation needs it.
@@ -98,12 +106,12 @@ PureForward make_pure(const Trace& forward, const CompileOptions& options) {
 
 ClaimedTrace clean_and_claim(const Trace& trace, const CompileOptions& options) {
   StageFiles files = files_of(options, trace.name);
-  return claim(run_named(trace, cleaning_passes(options), files, options), files, options);
+  return claim(run_named(trace, lowering_passes(options), files, options), files, options);
 }
 
 CompiledTrace compile_trace(const Trace& trace, const CompileOptions& options, std::vector<std::string> session_states) {
   StageFiles files = files_of(options, trace.name);
-  const Trace clean = run_named(trace, cleaning_passes(options), files, options);
+  const Trace clean = run_named(trace, lowering_passes(options), files, options);
   const ClaimedTrace claimed = claim(clean, files, options);
 
   CompiledTrace compiled;

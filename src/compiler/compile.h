@@ -39,12 +39,12 @@ struct PureForward {
 /// functionalize -> rng -> simplify, cse, dce (the last three not `as_traced`).
 PureForward make_pure(const Trace& forward, const CompileOptions& options);
 
-/// simplify, cse, dce -> claim -> schedule -> memory plan: of a pure trace; `as_traced` claim -> memory plan. Every stage is validated. The program is
+/// decompose, simplify, cse, dce -> claim -> schedule -> memory plan: of a pure trace; `as_traced` decompose -> claim -> memory plan. Every stage is validated. The program is
 /// called after the trace. `session_states`: see CompiledTrace. A stage that fails throws InternalError naming the file
 /// its trace was left in and the command that replays it.
 CompiledTrace compile_trace(const Trace& trace, const CompileOptions& options, std::vector<std::string> session_states = {});
 
-/// The first part of compile_trace: simplify, cse, dce -> claim.
+/// The first part of compile_trace: decompose, simplify, cse, dce -> claim.
 ClaimedTrace clean_and_claim(const Trace& trace, const CompileOptions& options);
 
 struct TrainingRequest {

@@ -34,6 +34,34 @@ HostTensor gathered(const TensorView& view) {
   return tensor;
 }
 
+/// Whether the node is a user's op that only its own `evaluate` can run.
+bool is_opaque(const Node& node) {
+  return is_user_op(node.opcode) && !compiled_as_parts(op_row(node.opcode));
+}
+
+/// Such an op computes on the arena itself: dense arrays and a planned workspace.
+Claim claim_opaque(const ClaimRequest& request) {
+  Claim claim;
+  const OpRow& row = op_row(request.node.opcode);
+  if (row.workspace) claim.workspace_bytes = row.workspace(request.node, request.inputs, request.outputs);
+  return claim;
+}
+
+Kernel bind_opaque(const BindRequest& request) {
+  std::vector<ArrayRef> arrays;
+  for (const auto views : {request.inputs, request.outputs}) {
+    for (const TensorView& view : views) arrays.push_back({view.type, nullptr});
+  }
+  return [&node = request.node, arrays](const KernelCall& call) mutable {
+    std::size_t next = 0;
+    for (const auto views : {call.inputs, call.outputs}) {
+      for (const TensorView& view : views) arrays[next++].data = view.data;
+    }
+    const std::span<const ArrayRef> all = arrays;
+    evaluate_node(node, all.first(call.inputs.size()), all.subspan(call.inputs.size()), call.workspace);
+  };
+}
+
 class ReferenceExecutor final : public Executor {
  public:
   std::string_view name() const override { return "reference"; }
@@ -41,6 +69,7 @@ class ReferenceExecutor final : public Executor {
   std::optional<Claim> claim(const ClaimRequest& request) const override {
     const OpRow& row = op_row(request.node.opcode);
     if (!row.evaluate && !row.decompose) return std::nullopt;
+    if (is_opaque(request.node)) return claim_opaque(request);
     Claim claim;
     claim.layouts.assign(request.inputs.size(), InputLayout::any);
     // Results are made beside the arena and copied in at the end: any output may land on any input.
@@ -53,6 +82,7 @@ class ReferenceExecutor final : public Executor {
   }
 
   Kernel bind(const BindRequest& request) const override {
+    if (is_opaque(request.node)) return bind_opaque(request);
     return [trace = std::make_shared<const Trace>(alone(request))](const KernelCall& call) {
       std::vector<HostTensor> inputs;
       for (const TensorView& view : call.inputs) inputs.push_back(gathered(view));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fallback executor: the op table's `evaluate` on dense arrays. Slow, and the only one that allocates while it runs.
+// The fallback executor: the op table's `evaluate` on dense arrays. Slow, and the only one that allocates while it runs, but for
+// users' opaque ops: they compute on the arena itself.
 #pragma once
 
 #include "executor/executor.h"

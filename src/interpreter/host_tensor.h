@@ -6,25 +6,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <type_traits>
 #include <vector>
 
-#include "base/dtype.h"
+#include "base/dtype_of.h"
 #include "ir/shape.h"
 
 namespace reprise {
-
-/// The dtype stored as T.
-template <class T>
-constexpr DType dtype_of() {
-  if constexpr (std::is_same_v<T, float>) return DType::float32;
-  if constexpr (std::is_same_v<T, double>) return DType::float64;
-  if constexpr (std::is_same_v<T, bfloat16>) return DType::bfloat16;
-  if constexpr (std::is_same_v<T, float16>) return DType::float16;
-  if constexpr (std::is_same_v<T, std::int32_t>) return DType::int32;
-  if constexpr (std::is_same_v<T, std::int64_t>) return DType::int64;
-  if constexpr (std::is_same_v<T, bool>) return DType::boolean;
-}
 
 class HostTensor {
  public:

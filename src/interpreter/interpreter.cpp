@@ -12,8 +12,7 @@
 #include "interpreter/strided_copy.h"
 #include "ir/printer.h"
 #include "ir/trace_observer.h"
-#include "ops/builder.h"
-#include "ops/eval_context.h"
+#include "ops/decomposition.h"
 #include "ops/op_table.h"
 
 namespace reprise {
@@ -122,7 +121,7 @@ class Run {
       results.push_back(fresh_slot(trace_.type(id)));
       outputs.push_back({&trace_.type(id), results.back().storage->data});
     }
-    evaluate(node, row, inputs, outputs);
+    evaluate_node(node, inputs, outputs);
     if (node.in_place) results.at(0) = write_through(node, results[0]);
     for (std::size_t i = 0; i < results.size(); ++i) slots_[node.outputs[i].index()] = std::move(results[i]);
   }
@@ -143,37 +142,6 @@ class Run {
     gathered.emplace_back(static_cast<std::size_t>(type.bytes()));
     read(id, gathered.back().data());
     return {&type, gathered.back().data()};
-  }
-
-  void evaluate(const Node& node, const OpRow& row, std::span<const ArrayRef> inputs, std::span<const ArrayRef> outputs) {
-    const EvalContext::RunBody run_body = [](const Trace& body, std::span<const ArrayRef> in, std::span<const ArrayRef> out) {
-      run_dense(body, in, out);
-    };
-    if (row.evaluate) {
-      EvalContext context(node, inputs, outputs, run_body);
-      row.evaluate(context);
-      return;
-    }
-    REPRISE_CHECK(static_cast<bool>(row.decompose), fmt::format("op '{}' has neither evaluate nor decompose", opcode_name(node.opcode)));
-    Trace simpler;
-    simpler.name = opcode_name(node.opcode);
-    std::vector<ValueId> arguments;
-    for (const ArrayRef& input : inputs) arguments.push_back(simpler.add_input(*input.type, Role::batch, "x"));
-    Builder builder(simpler);
-    simpler.outputs = row.decompose(builder, node, arguments);
-    run_dense(simpler, inputs, outputs);
-  }
-
-  static void run_dense(const Trace& trace, std::span<const ArrayRef> inputs, std::span<const ArrayRef> outputs) {
-    const InterpretOptions silent;
-    Run run(trace, silent);
-    run.set_inputs(inputs);
-    run.run();
-    REPRISE_CHECK(outputs.size() == trace.outputs.size(), fmt::format("trace '{}' returns {} values, wanted {}", trace.name, trace.outputs.size(), outputs.size()));
-    for (std::size_t i = 0; i < outputs.size(); ++i) {
-      REPRISE_CHECK(fits(trace.type(trace.outputs[i]), *outputs[i].type), fmt::format("trace '{}' returns another type than its node", trace.name));
-      run.read(trace.outputs[i], outputs[i].data);
-    }
   }
 
   /// An in-place node wrote `result` beside; puts it where its first input lies, and names that place.
@@ -204,7 +172,45 @@ class Run {
   std::vector<Slot> slots_;
 };
 
+void run_dense(const Trace& trace, std::span<const ArrayRef> inputs, std::span<const ArrayRef> outputs) {
+  const InterpretOptions silent;
+  Run run(trace, silent);
+  run.set_inputs(inputs);
+  run.run();
+  REPRISE_CHECK(outputs.size() == trace.outputs.size(), fmt::format("trace '{}' returns {} values, wanted {}", trace.name, trace.outputs.size(), outputs.size()));
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    REPRISE_CHECK(fits(trace.type(trace.outputs[i]), *outputs[i].type), fmt::format("trace '{}' returns another type than its node", trace.name));
+    run.read(trace.outputs[i], outputs[i].data);
+  }
+}
+
+std::vector<TensorType> types_of(std::span<const ArrayRef> arrays) {
+  std::vector<TensorType> types;
+  for (const ArrayRef& array : arrays) types.push_back(*array.type);
+  return types;
+}
+
 }  // namespace
+
+void evaluate_node(const Node& node, std::span<const ArrayRef> inputs, std::span<const ArrayRef> outputs, std::span<std::byte> workspace) {
+  const OpRow& row = op_row(node.opcode);
+  if (!row.evaluate || compiled_as_parts(row)) return run_dense(decomposition(node, types_of(inputs)), inputs, outputs);
+  static const EvalContext::RunBody run_body = run_dense;
+  EvalContext context(node, inputs, outputs, run_body, workspace);
+  row.evaluate(context);
+}
+
+void evaluate_node(const Node& node, std::span<const ArrayRef> inputs, std::span<const ArrayRef> outputs) {
+  const OpRow& row = op_row(node.opcode);
+  if (!row.workspace) return evaluate_node(node, inputs, outputs, {});
+  constexpr std::size_t kAlignment = 64;
+  const auto bytes = static_cast<std::size_t>(row.workspace(node, types_of(inputs), types_of(outputs)));
+  std::vector<std::byte> scratch(bytes + kAlignment);
+  void* start = scratch.data();
+  std::size_t room = scratch.size();
+  std::align(kAlignment, bytes, start, room);
+  evaluate_node(node, inputs, outputs, {static_cast<std::byte*>(start), bytes});
+}
 
 std::vector<HostTensor> interpret(const Trace& trace, std::span<const HostTensor> inputs, const InterpretOptions& options) {
   observe_trace(trace);

@@ -9,6 +9,7 @@
 
 #include "interpreter/host_tensor.h"
 #include "ir/trace.h"
+#include "ops/eval_context.h"
 
 namespace reprise {
 
@@ -20,5 +21,10 @@ struct InterpretOptions {
 /// Returns the trace's outputs. `inputs`: one per trace input, in order; they are never written. UserError when they do not
 /// fit, and when the trace holds a draw that needs the generator (run the rng pass first).
 std::vector<HostTensor> interpret(const Trace& trace, std::span<const HostTensor> inputs, const InterpretOptions& options = {});
+
+/// Runs one node on dense arrays by its op's `evaluate`, or by its decomposition, with a workspace of the size that the row asks for.
+void evaluate_node(const Node& node, std::span<const ArrayRef> inputs, std::span<const ArrayRef> outputs, std::span<std::byte> workspace);
+/// The same with a workspace of its own.
+void evaluate_node(const Node& node, std::span<const ArrayRef> inputs, std::span<const ArrayRef> outputs);
 
 }  // namespace reprise

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nn/tensor.h"
 
+#include <fmt/format.h>
+
 #include "base/error.h"
+#include "base/nearest.h"
 #include "nn/tracer.h"
 #include "ops/builders.h"
+#include "ops/op_table.h"
 
 namespace reprise {
 namespace {
@@ -132,6 +136,22 @@ Tensor operator/(Operand x, double y) {
   return {x.tensor.tracer(), ops::div_scalar(x.tensor.tracer().at(x.where), x.tensor.id(), y)};
 }
 Tensor operator-(Operand x) { return x.tensor.unary(op::neg, x.where); }
+
+std::vector<Tensor> custom_op(std::string_view name, const std::vector<Tensor>& inputs, CustomFields fields, Tensor::Where where) {
+  if (inputs.empty()) throw UserError(fmt::format("an op needs an input to know its trace by: {}", name));
+  const std::optional<Opcode> opcode = find_opcode(name);
+  if (!opcode || !is_user_op(*opcode)) {
+    std::vector<std::string_view> names;
+    for (std::size_t i = kBuiltinOpcodeCount; i < opcode_count(); ++i) names.push_back(opcode_name(Opcode{static_cast<std::uint16_t>(i)}));
+    throw UserError(fmt::format("there is no user op '{}'{}; register it first", name, nearest_hint(name, names)));
+  }
+  std::vector<ValueId> ids;
+  for (const Tensor& input : inputs) ids.push_back(same_tracer(inputs.front(), input));
+  Tracer& tracer = inputs.front().tracer();
+  std::vector<Tensor> outputs;
+  for (const ValueId output : tracer.at(where).emit_all(*opcode, std::move(ids), CustomAttrs{"", std::move(fields)})) outputs.emplace_back(tracer, output);
+  return outputs;
+}
 
 Tensor cat(const std::vector<Tensor>& xs, std::int64_t dim, Tensor::Where where) {
   REPRISE_CHECK(!xs.empty(), "cat of nothing");

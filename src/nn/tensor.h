@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "ir/trace.h"
@@ -114,6 +115,10 @@ Tensor operator-(Operand x);
 /// Elementwise comparisons give bool tensors.
 Tensor operator<=(Operand x, const Tensor& y);
 Tensor operator<(Operand x, const Tensor& y);
+
+/// The user op called `name` with these fields; one tensor per output. UserError with the nearest name when there is none.
+std::vector<Tensor> custom_op(std::string_view name, const std::vector<Tensor>& inputs, CustomFields fields = {},
+                              Tensor::Where where = Tensor::Where::current());
 
 Tensor cat(const std::vector<Tensor>& xs, std::int64_t dim, Tensor::Where where = Tensor::Where::current());
 /// condition (bool) ? x : y

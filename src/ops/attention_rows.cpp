@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "ops/attention_parts.h"
 #include "ops/builders.h"
-#include "ops/op_table.h"
+#include "ops/row_families.h"
 #include "ops/row_parts.h"
 
 namespace reprise {

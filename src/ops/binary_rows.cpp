@@ -8,7 +8,7 @@
 #include "base/elementary_wide.h"
 #include "base/error.h"
 #include "ops/builders.h"
-#include "ops/op_table.h"
+#include "ops/row_families.h"
 #include "ops/pointwise_eval.h"
 #include "ops/row_parts.h"
 

@@ -22,8 +22,9 @@ class EvalContext {
   /// Runs a sub-trace on dense arrays: (body, inputs, outputs).
   using RunBody = std::function<void(const Trace&, std::span<const ArrayRef>, std::span<const ArrayRef>)>;
 
-  EvalContext(const Node& node, std::span<const ArrayRef> inputs, std::span<const ArrayRef> outputs, const RunBody& run_body)
-      : node_(node), inputs_(inputs), outputs_(outputs), run_body_(run_body) {}
+  EvalContext(const Node& node, std::span<const ArrayRef> inputs, std::span<const ArrayRef> outputs, const RunBody& run_body,
+              std::span<std::byte> workspace = {})
+      : node_(node), inputs_(inputs), outputs_(outputs), run_body_(run_body), workspace_(workspace) {}
 
   const Node& node() const { return node_; }
   std::size_t input_count() const { return inputs_.size(); }
@@ -38,6 +39,8 @@ class EvalContext {
   /// Writes output i, rounding once to its dtype (nearest even).
   template <class C>
   void store(std::size_t i, std::span<const C> values) const;
+  /// Scratch of as many bytes as the row's `workspace` said, 64-byte aligned, contents undefined.
+  std::span<std::byte> workspace() const { return workspace_; }
   /// The one element of input i.
   template <class C>
   C scalar(std::size_t i) const {
@@ -71,6 +74,7 @@ class EvalContext {
   std::span<const ArrayRef> inputs_;
   std::span<const ArrayRef> outputs_;
   const RunBody& run_body_;
+  std::span<std::byte> workspace_;
 };
 
 }  // namespace reprise

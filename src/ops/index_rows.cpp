@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "ops/builders.h"
 #include "ops/eval_context.h"
-#include "ops/op_table.h"
+#include "ops/row_families.h"
 #include "ops/row_parts.h"
 #include "ops/strided_walk.h"
 

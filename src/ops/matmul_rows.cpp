@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "ops/builders.h"
-#include "ops/op_table.h"
+#include "ops/row_families.h"
 #include "ops/product_eval.h"
 #include "ops/row_parts.h"
 

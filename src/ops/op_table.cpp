@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "base/error.h"
+#include "ops/row_families.h"
 
 namespace reprise {
 namespace {
@@ -55,11 +56,18 @@ Opcode register_op(std::string_view name, OpRow row) {
   if (!row.decompose && !row.evaluate) {
     throw UserError(fmt::format("a user op needs `decompose`, or `evaluate` where it is opaque: {}", name));
   }
+  if (!row.decompose && !row.cost) throw UserError(fmt::format("an opaque user op needs `cost`: {}", name));
+  if (row.decompose && row.workspace) throw UserError(fmt::format("only an opaque user op takes a workspace; leave out `workspace` or `decompose`: {}", name));
+  if (has_trait(row.traits, Trait::view) != static_cast<bool>(row.layout)) {
+    throw UserError(fmt::format("a user op that is a view has the trait `view` and a `layout`, any other has neither: {}", name));
+  }
   Table& all = table();
   const std::lock_guard lock(all.mutex);
   const Opcode opcode = row.opcode = register_opcode(name);
   all.user.emplace(opcode, std::move(row));
   return opcode;
 }
+
+bool compiled_as_parts(const OpRow& row) { return is_user_op(row.opcode) && static_cast<bool>(row.decompose); }
 
 }  // namespace reprise

@@ -8,30 +8,16 @@
 
 namespace reprise {
 
+constexpr bool is_user_op(Opcode opcode) { return opcode.index >= kBuiltinOpcodeCount; }
+
 /// Returns the row of `opcode`; InternalError when it has none.
 const OpRow& op_row(Opcode opcode);
-/// Adds a user op's row under `name`; UserError when the name is taken or a needed column is empty.
+/// Adds a user op's row under `name` and returns its opcode, which is set in the row. Needed are `infer`, and `decompose` (vjp,
+/// kernel and cost follow from it) or, for an opaque op, `evaluate` and `cost`. UserError when the name is taken, a needed column
+/// is empty, or columns contradict each other. Thread safe.
 Opcode register_op(std::string_view name, OpRow row);
-
-// The families, one file each.
-std::vector<OpRow> constant_rows();
-std::vector<OpRow> pointwise_rows();
-std::vector<OpRow> binary_rows();
-std::vector<OpRow> reduction_rows();
-std::vector<OpRow> scan_rows();
-std::vector<OpRow> softmax_rows();
-std::vector<OpRow> order_rows();
-std::vector<OpRow> random_rows();
-std::vector<OpRow> optimizer_rows();
-std::vector<OpRow> view_rows();
-std::vector<OpRow> movement_rows();
-std::vector<OpRow> index_rows();
-std::vector<OpRow> matmul_rows();
-std::vector<OpRow> norm_rows();
-std::vector<OpRow> rope_rows();
-std::vector<OpRow> loss_rows();
-std::vector<OpRow> attention_rows();
-std::vector<OpRow> region_rows();
-std::vector<OpRow> collective_rows();
+/// Whether nodes of the op run as their decomposition: user ops that have one. An `evaluate` beside it is what the decomposition
+/// is checked against.
+bool compiled_as_parts(const OpRow& row);
 
 }  // namespace reprise

@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "ops/builders.h"
 #include "ops/eval_context.h"
-#include "ops/op_table.h"
+#include "ops/row_families.h"
 #include "ops/reduction_eval.h"
 #include "ops/row_parts.h"
 

@@ -7,7 +7,7 @@
 #include "base/elementary.h"
 #include "base/elementary_wide.h"
 #include "ops/builders.h"
-#include "ops/op_table.h"
+#include "ops/row_families.h"
 #include "ops/pointwise_eval.h"
 #include "ops/row_parts.h"
 

@@ -6,9 +6,10 @@
 
 #include "base/error.h"
 #include "ops/builders.h"
+#include "ops/cost.h"
 #include "ops/eval_context.h"
 #include "ops/inline_body.h"
-#include "ops/op_table.h"
+#include "ops/row_families.h"
 #include "ops/row_parts.h"
 #include "ops/strided_walk.h"
 
@@ -28,22 +29,6 @@ Types output_types(const Trace& body) {
   Types types;
   for (const ValueId output : body.outputs) types.push_back(body.type(output));
   return types;
-}
-
-/// Costs of the body's nodes added up.
-Cost body_cost(const Trace& body) {
-  Cost total;
-  for (const Node& node : body.nodes) {
-    Types inputs;
-    Types outputs;
-    for (const ValueId input : node.inputs) inputs.push_back(body.type(input));
-    for (const ValueId output : node.outputs) outputs.push_back(body.type(output));
-    const Cost cost = op_row(node.opcode).cost(node, inputs, outputs);
-    total.flops += cost.flops;
-    total.bytes_read += cost.bytes_read;
-    total.bytes_written += cost.bytes_written;
-  }
-  return total;
 }
 
 // ---- custom_function ---------------------------------------------------------------------------------------------
@@ -260,7 +245,7 @@ std::vector<OpRow> region_rows() {
   tile.decompose = decompose_tile;
   tile.evaluate = evaluate_tile;
   tile.cost = [](const Node& node, TypeSpan, TypeSpan) {
-    const Cost one = body_cost(node.bodies[0]);
+    const Cost one = trace_cost(node.bodies[0]);
     const auto tiles = static_cast<double>(node.as<TileAttrs>().tiles);
     return Cost{one.flops * tiles, one.bytes_read * tiles, one.bytes_written * tiles};
   };
@@ -272,7 +257,7 @@ std::vector<OpRow> region_rows() {
   custom.vjp = custom_vjp;
   custom.decompose = [](Builder& b, const Node& node, std::span<const ValueId> inputs) { return inline_body(b, node.bodies[0], inputs); };
   custom.evaluate = [](EvalContext& context) { context.run_body(context.node().bodies[0], array_refs(context, false), array_refs(context, true)); };
-  custom.cost = [](const Node& node, TypeSpan, TypeSpan) { return body_cost(node.bodies[0]); };
+  custom.cost = [](const Node& node, TypeSpan, TypeSpan) { return trace_cost(node.bodies[0]); };
   custom.samples = [] { return std::vector<OpSample>{square_sample()}; };
   return {tile, custom};
 }

@@ -93,10 +93,13 @@ struct OpRow {
   std::function<std::vector<ValueId>(Builder& b, const Node& node, std::span<const ValueId> inputs)> decompose;
   /// Reference implementation, by the numeric contract in float32 and in float64.
   std::function<void(EvalContext& context)> evaluate;
+  /// May be left empty where there is a decomposition: it then follows from the parts (see node_cost).
   std::function<Cost(const Node& node, std::span<const TensorType> inputs, std::span<const TensorType> outputs)> cost;
   /// Views: the output's layout from the first input's; nothing when the storage cannot be shared.
   std::function<std::optional<Layout>(const Node& node, const TensorType& input, const Layout& layout)> layout;
   std::function<std::vector<OpSample>()> samples;
+  /// Bytes of scratch that `evaluate` of a user op is given, 64-byte aligned, contents undefined. Empty: none.
+  std::function<std::int64_t(const Node& node, std::span<const TensorType> inputs, std::span<const TensorType> outputs)> workspace = {};
 };
 
 }  // namespace reprise

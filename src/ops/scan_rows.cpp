@@ -2,7 +2,7 @@
 // Rows of scans: cumulative sum and product along a dimension, one chain per row from its first (reverse: last) element.
 #include "ops/builders.h"
 #include "ops/eval_context.h"
-#include "ops/op_table.h"
+#include "ops/row_families.h"
 #include "ops/reduction_eval.h"
 #include "ops/row_parts.h"
 

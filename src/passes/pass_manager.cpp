@@ -15,6 +15,7 @@
 #include "ops/verifier.h"
 #include "passes/cse.h"
 #include "passes/dce.h"
+#include "passes/decompose.h"
 #include "passes/functionalize.h"
 #include "passes/rewrite.h"
 #include "passes/rng.h"
@@ -28,6 +29,7 @@ Trace run_rng(const Trace& trace) { return number_draws(trace).trace; }
 constexpr Pass kCatalogue[] = {
     {"functionalize", "in-place nodes become pure ones", true, functionalize},
     {"rng", "draws of the generator get fixed numbers", false, run_rng},
+    {"decompose", "user ops become what they are made of", true, decompose_user_ops},
     {"simplify", "algebraic rules that keep every bit", true, simplify},
     {"cse", "equal nodes become one", true, merge_common_subexpressions},
     {"dce", "nodes that no output needs go", true, eliminate_dead_code},

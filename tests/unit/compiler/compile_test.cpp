@@ -4,17 +4,23 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <map>
 
 #include "base/thread_pool.h"
 #include "executor/engine.h"
+#include "executor/loops/executor.h"
 #include "executor/reference_executor.h"
 #include "interpreter/interpreter.h"
 #include "io/directory.h"
 #include "io/file_write.h"
 #include "ir/parser.h"
 #include "ops/builders.h"
+#include "ops/custom_field.h"
+#include "ops/eval_context.h"
+#include "ops/op_table.h"
+#include "ops/type_check.h"
 #include "support/expect_error.h"
 #include "support/sample_traces.h"
 #include "support/temporary_directory.h"
@@ -113,6 +119,66 @@ TEST(Compile, TrainingMatchesTheInterpretedStep) {
   expect_same_training(request, options_with());
 }
 
+/// x * x * k in three forms: made of parts; of parts with a vjp of its own, twice too large; opaque.
+OpRow square_row(bool parts, bool own_vjp) {
+  OpRow row;
+  row.infer = [](const Node&, std::span<const TensorType> inputs) { return std::vector{inputs[0]}; };
+  if (parts) {
+    row.decompose = [](Builder& b, const Node& node, std::span<const ValueId> inputs) {
+      return std::vector{ops::mul_scalar(b, ops::square(b, inputs[0]), custom_field<double>(node, "k"))};
+    };
+  } else {
+    row.evaluate = [](EvalContext& context) {
+      std::vector<float> x = context.load<float>(0);
+      const auto k = static_cast<float>(custom_field<double>(context.node(), "k"));
+      for (float& value : x) value = value * value * k;
+      context.store<float>(0, x);
+    };
+    row.cost = [](const Node&, std::span<const TensorType> inputs, std::span<const TensorType> outputs) { return streaming_cost(inputs, outputs); };
+  }
+  if (own_vjp) {
+    row.vjp = [](VjpContext& c) {
+      return std::vector{ops::mul_scalar(c.b, ops::mul(c.b, c.gy(), c.in(0)), 4 * custom_field<double>(c.node, "k"))};
+    };
+  }
+  return row;
+}
+
+TEST(Compile, UserOpsTrainByPartsOrByTheirOwnVjp) {
+  const std::vector<std::pair<Opcode, bool>> forms = {{register_op("compile_test_parts", square_row(true, false)), false},
+                                                      {register_op("compile_test_own_vjp", square_row(true, true)), true},
+                                                      {register_op("compile_test_opaque", square_row(false, true)), true}};
+  for (const auto& [opcode, doubled] : forms) {
+    SCOPED_TRACE(opcode_name(opcode));
+    TrainingRequest request;
+    request.forward = model();
+    Builder b(request.forward);
+    const ValueId w = request.forward.inputs[0].value;
+    const ValueId penalty = ops::sum(b, b.emit(opcode, {w}, CustomAttrs{"", {{"k", 0.25}}}));
+    request.forward.outputs = {penalty};
+    request.trainable = "w";
+    expect_same_training(request, options_with());
+    const CompiledTraining compiled = compile_training(request, options_with({&loops_executor(), &reference_executor()}));
+    const auto& nodes = compiled.step.claimed.trace.nodes;
+    const auto is_left = [o = opcode](const Node& node) { return node.opcode == o; };
+    EXPECT_EQ(std::any_of(nodes.begin(), nodes.end(), is_left), opcode_name(opcode) == "compile_test_opaque");
+    // d (k w^2) / dw = 2 k w, or twice that by the wrong vjp, which must be the one that is used.
+    const Trace joint = trace_training(request, options_with()).joint.trace;
+    const std::vector<HostTensor> inputs = test::random_inputs(joint, 3);
+    const HostTensor gradient = interpret(joint, inputs).back();
+    for (std::size_t i = 0; i < gradient.size(); ++i) EXPECT_FLOAT_EQ(gradient.as<float>()[i], (doubled ? 1.0F : 0.5F) * inputs[0].as<float>()[i]);
+  }
+}
+
+TEST(Compile, AnOpaqueUserOpWithoutVjpIsNoConstant) {
+  const Opcode opcode = register_op("compile_test_no_vjp", square_row(false, false));
+  TrainingRequest request;
+  request.forward = model();
+  Builder b(request.forward);
+  request.forward.outputs = {ops::sum(b, b.emit(opcode, {request.forward.inputs[0].value}, CustomAttrs{"", {{"k", 0.25}}}))};
+  EXPECT_USER_ERROR(compile_training(request, options_with()), "the loss depends on parameters through op 'compile_test_no_vjp', which has no vjp");
+}
+
 TEST(Compile, UpdatesLieInTheirSlotsWithoutCopies) {
   TrainingRequest request;
   request.forward = model();
@@ -139,11 +205,11 @@ TEST(Compile, DumpsEveryStage) {
   const std::vector<std::string> names = list_directory(options.dump);
   EXPECT_EQ(names, (std::vector<std::string>{
                        "forward.00-traced.txt", "forward.01-functionalize.txt", "forward.02-rng.txt", "forward.03-simplify.txt",
-                       "forward.04-cse.txt", "forward.05-dce.txt", "forward.06-renumber.txt", "step.00-simplify.txt", "step.01-cse.txt",
-                       "step.02-dce.txt", "step.03-renumber.txt", "step.04-claim.txt", "step.05-schedule.txt", "step.06-memory.txt",
+                       "forward.04-cse.txt", "forward.05-dce.txt", "forward.06-renumber.txt", "step.00-decompose.txt", "step.01-simplify.txt",
+                       "step.02-cse.txt", "step.03-dce.txt", "step.04-renumber.txt", "step.05-claim.txt", "step.06-schedule.txt", "step.07-memory.txt",
                        "training.00-joint.txt", "training.01-step.txt"}));
-  EXPECT_EQ(parse_trace(read_text_file(options.dump / "step.05-schedule.txt")), compiled.step.claimed.trace);
-  EXPECT_EQ(parse_memory_plan(read_text_file(options.dump / "step.06-memory.txt")), compiled.step.plan);
+  EXPECT_EQ(parse_trace(read_text_file(options.dump / "step.06-schedule.txt")), compiled.step.claimed.trace);
+  EXPECT_EQ(parse_memory_plan(read_text_file(options.dump / "step.07-memory.txt")), compiled.step.plan);
 }
 
 /// Cannot claim.

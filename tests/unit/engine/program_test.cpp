@@ -4,9 +4,12 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <cstring>
 #include <limits>
 
+#include "ops/eval_context.h"
+#include "ops/op_table.h"
 #include "support/sample_traces.h"
 #include "support/expect_error.h"
 
@@ -51,6 +54,44 @@ void expect_same(const Trace& trace, std::uint32_t seed, int steps = 2, const Ex
 
 TEST(Program, RandomTracesMatchTheInterpreter) {
   for (std::uint32_t seed = 1; seed <= 150; ++seed) expect_same(test::random_trace(seed), seed);
+}
+
+/// Reverses the last dimension by way of its workspace.
+Opcode reversal() {
+  OpRow row;
+  row.infer = [](const Node&, std::span<const TensorType> inputs) { return std::vector{inputs[0]}; };
+  row.cost = [](const Node&, std::span<const TensorType>, std::span<const TensorType>) { return Cost{}; };
+  row.workspace = [](const Node&, std::span<const TensorType> inputs, std::span<const TensorType>) { return inputs[0].bytes(); };
+  row.evaluate = [](EvalContext& context) {
+    const TensorType& type = context.in_type(0);
+    const std::span<std::byte> scratch = context.workspace();
+    if (scratch.size() != static_cast<std::size_t>(type.bytes()) || reinterpret_cast<std::uintptr_t>(scratch.data()) % 64 != 0) {
+      throw InternalError("another workspace than the row asks for");
+    }
+    std::memcpy(scratch.data(), context.in(0).data, scratch.size());
+    const auto* const from = reinterpret_cast<const float*>(scratch.data());
+    auto* const to = static_cast<float*>(context.out().data);
+    const std::int64_t width = type.shape.back();
+    for (std::int64_t i = 0; i < type.shape.numel(); ++i) to[i] = from[i / width * width + width - 1 - i % width];
+  };
+  return register_op("program_test_reversal", row);
+}
+
+TEST(Program, OpaqueUserOpsComputeInTheArena) {
+  Trace trace;
+  trace.name = "reversed";
+  Builder b(trace);
+  const ValueId x = trace.add_input(f32({2, 3}), Role::batch, "x");
+  const ValueId view = ops::permute(b, x, {1, 0});  // must be made dense for the op
+  const Opcode reverse = reversal();
+  const ValueId first = b.emit(reverse, {view}, CustomAttrs{});
+  trace.outputs = {b.emit(reverse, {ops::neg(b, first)}, CustomAttrs{})};
+  expect_same(trace, 4);
+  const CompiledTrace compiled = test::compile(trace);
+  ASSERT_EQ(compiled.plan.workspaces.size(), 2U);
+  EXPECT_EQ(compiled.plan.workspaces[0].bytes, 24);
+  Engine engine({compiled}, test::engine_options());
+  EXPECT_EQ(engine.addressed_bytes(), engine.predicted_peak_bytes());
 }
 
 TEST(Program, SwappedParameters) {

@@ -8,6 +8,10 @@
 
 #include "interpreter/interpreter.h"
 #include "nn/tracer.h"
+#include "ops/builders.h"
+#include "ops/custom_field.h"
+#include "ops/op_table.h"
+#include "support/expect_error.h"
 #include "support/tolerance.h"
 
 namespace reprise {
@@ -98,6 +102,28 @@ TEST(Tensor, ProductsReductionsIndexing) {
   expect([](const Tensor& x, const Tensor&) { return x.gather(1, indices(x, {2, 1}, 1)); }, {2, 1}, {2, 6});
   expect([](const Tensor& x, const Tensor& y) { return x.scatter(1, indices(x, {1, 3}, 0), y.reshape({1, 3})); }, {2, 3}, {10, 20, 30, 4, 5, 6});
   expect([](const Tensor& x, const Tensor&) { return x.embedding(indices(x, {1, 1}, 1)); }, {1, 1, 3}, {4, 5, 6});
+}
+
+TEST(Tensor, UserOpsAreCalledByName) {
+  OpRow row;
+  row.infer = [](const Node& node, std::span<const TensorType> inputs) {
+    require_known_fields(node, {"shift"});
+    return std::vector{inputs[0], inputs[0]};
+  };
+  row.decompose = [](Builder& b, const Node& node, std::span<const ValueId> inputs) {
+    const double shift = custom_field<double>(node, "shift", 1.0);
+    return std::vector{ops::add_scalar(b, inputs[0], shift), ops::mul(b, inputs[0], inputs[1])};
+  };
+  register_op("tensor_test_pair", row);
+  expect([](const Tensor& x, const Tensor& y) { return custom_op("tensor_test_pair", {x, y})[0]; }, {2, 3}, {2, 3, 4, 5, 6, 7});
+  expect([](const Tensor& x, const Tensor& y) { return custom_op("tensor_test_pair", {x, y}, {{"shift", 2}})[0]; }, {2, 3}, {3, 4, 5, 6, 7, 8});
+  expect([](const Tensor& x, const Tensor& y) { return custom_op("tensor_test_pair", {x, y})[1]; }, {2, 3}, {10, 40, 90, 40, 100, 180});
+  Tracer tracer("errors");
+  const Tensor x = tracer.input("x", {DType::float32, {2}}, Role::batch);
+  EXPECT_USER_ERROR(custom_op("tensor_test_pear", {x}), "there is no user op 'tensor_test_pear'; did you mean \"tensor_test_pair\"?; register it first");
+  EXPECT_USER_ERROR(custom_op("matmul", {x, x}), "there is no user op 'matmul'");
+  EXPECT_USER_ERROR(custom_op("tensor_test_pair", {}), "an op needs an input to know its trace by: tensor_test_pair");
+  EXPECT_USER_ERROR(custom_op("tensor_test_pair", {x, x}, {{"shfit", 2}}), "tensor_test_pair: there is no field 'shfit'; did you mean \"shift\"?");
 }
 
 TEST(Tensor, InPlaceWritesThroughViews) {

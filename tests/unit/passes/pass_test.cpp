@@ -65,7 +65,7 @@ TEST(PassManager, RunsDumpsAndCompares) {
   options.compare = true;
   options.dump = [&](std::string_view pass, const Trace&) { dumped += std::string(pass) + " "; };
   const Trace result = run_passes(small(), pass_catalogue(), options);
-  EXPECT_EQ(dumped, "functionalize rng simplify cse dce renumber ");
+  EXPECT_EQ(dumped, "functionalize rng decompose simplify cse dce renumber ");
   ASSERT_EQ(result.nodes.size(), 1u) << print_trace(result);
   EXPECT_EQ(result.nodes[0].opcode, op::add_scalar);
 }
@@ -82,14 +82,26 @@ TEST(PassManager, FailuresNameThePassAndTheReplay) {
   EXPECT_INTERNAL_ERROR(run({"drop", "", false, drop_nodes}), "pass 'drop' failed on trace 'trace': pass 'drop' made an ill-formed trace:");
   EXPECT_EQ(saved, print_trace(small()));
   EXPECT_INTERNAL_ERROR(run({"drop", "", false, drop_nodes}), "replay it with: reprise run-trace drop.trace");
-  EXPECT_INTERNAL_ERROR(run({"round", "", false, add_zero_as_identity}), "pass 'round' changed the result %neg.3");
+  EXPECT_INTERNAL_ERROR(run({"round", "", false, add_zero_as_identity}), "pass 'round' changed the result %add_scalar");
   EXPECT_INTERNAL_ERROR(run({"name", "", false, rename_output}), "pass 'name' renamed the output %add_scalar to %other");
   EXPECT_INTERNAL_ERROR(run({"fewer", "", false, drop_output}), "pass 'fewer' dropped an output");
   EXPECT_INTERNAL_ERROR(run({"check", "", false, throw_check}), "broken inside");
   EXPECT_USER_ERROR(run({"user", "", false, throw_user}), "your fault");
 }
 
-/// A trace whose one node carries a body that every pass of one value could improve: nodes that cancel, are equal, or are dead.
+/// exp, by a user op.
+Opcode user_exp() {
+  static const Opcode opcode = [] {
+    OpRow row;
+    row.infer = [](const Node&, std::span<const TensorType> inputs) { return std::vector{inputs[0]}; };
+    row.decompose = [](Builder& b, const Node&, std::span<const ValueId> inputs) { return std::vector{ops::exp(b, inputs[0])}; };
+    return register_op("pass_test_exp", row);
+  }();
+  return opcode;
+}
+
+/// A trace whose one node carries a body that every pass of one value could improve: nodes that cancel, are equal, are dead, or have
+/// parts.
 Trace with_body(bool in_place) {
   const TensorType type{DType::float32, {2, 3}};
   Trace body;
@@ -98,8 +110,9 @@ Trace with_body(bool in_place) {
   const ValueId y = body.add_input(type, Role::batch, "y");
   const ValueId same = ops::neg(inside, ops::neg(inside, y));
   const ValueId sum = ops::add(inside, ops::exp(inside, same), ops::exp(inside, same));
+  const ValueId more = ops::add(inside, sum, inside.emit(user_exp(), {y}, CustomAttrs{}));
   ops::sqrt(inside, y);
-  body.outputs = {in_place ? inside.emit_in_place(op::relu, {sum}) : ops::relu(inside, sum)};
+  body.outputs = {in_place ? inside.emit_in_place(op::relu, {more}) : ops::relu(inside, more)};
   Trace trace;
   Builder b(trace);
   const ValueId x = trace.add_input(type, Role::batch, "x");
@@ -204,6 +217,57 @@ TEST(Functionalize, OutputsKeepTheirNames) {
   EXPECT_EQ(pure.donations, (std::vector<Donation>{{0, 3}}));
 }
 
+TEST(Decompose, UserOpsBecomeTheirPartsInEveryTrace) {
+  OpRow row;
+  row.infer = [](const Node&, std::span<const TensorType> inputs) { return std::vector{inputs[0], inputs[0]}; };
+  row.decompose = [](Builder& b, const Node&, std::span<const ValueId> inputs) { return std::vector{ops::neg(b, inputs[0]), inputs[0]}; };
+  const Opcode inner = register_op("pass_test_inner", row);
+  row.decompose = [inner](Builder& b, const Node&, std::span<const ValueId> inputs) {
+    const std::vector<ValueId> made = b.emit_all(inner, {inputs[0]}, CustomAttrs{});
+    return std::vector{made[1], ops::exp(b, made[0])};
+  };
+  row.evaluate = [](EvalContext&) { throw InternalError("a user op runs as its parts"); };
+  const Opcode outer = register_op("pass_test_outer", row);
+  Trace trace;
+  Builder b(trace);
+  const ValueId x = trace.add_input({DType::float32, {3}}, Role::batch, "x");
+  b.context.module = "m";
+  const std::vector<ValueId> made = b.emit_all(outer, {ops::square(b, x)}, CustomAttrs{}, "first");
+  trace[made[0]].name = "kept";
+  trace[made[1]].name = "changed";
+  trace[made[1]].tags = {{TagKind::must_save, "user"}};
+  trace.outputs = {made[0], made[1], b.emit_all(inner, {made[0]}, CustomAttrs{})[1]};
+  PassOptions options;
+  options.compare = true;
+  const Trace parts = run_passes(trace, std::vector{find_pass("decompose"), find_pass("dce"), find_pass("renumber")}, options);
+  EXPECT_EQ(print_trace(parts), R"(reprise trace 1
+trace trace {
+  input float32[3] %x batch
+  float32[3] %square = square(%x)  @m
+  float32[3] %pass_test_inner.2 = neg(%square)  @m
+  float32[3] %kept = copy(%square)  @m
+  float32[3] %changed [must_save user] = exp(%pass_test_inner.2)  @m
+  float32[3] %pass_test_inner:1 = copy(%kept)  @m
+  output %kept
+  output %changed
+  output %pass_test_inner:1
+}
+)");
+}
+
+TEST(Decompose, ACircleIsTheUsersError) {
+  OpRow row;
+  row.infer = [](const Node&, std::span<const TensorType> inputs) { return std::vector{inputs[0]}; };
+  row.decompose = [](Builder& b, const Node&, std::span<const ValueId> inputs) {
+    return std::vector{b.emit(*find_opcode("pass_test_circle"), {inputs[0]}, CustomAttrs{})};
+  };
+  const Opcode circle = register_op("pass_test_circle", row);
+  Trace trace;
+  Builder b(trace);
+  trace.outputs = {b.emit(circle, {trace.add_input({DType::float32, {3}}, Role::batch, "x")}, CustomAttrs{})};
+  EXPECT_USER_ERROR(run_passes(trace, std::vector{find_pass("decompose")}), "the decomposition of op 'pass_test_circle' leads back to itself");
+}
+
 TEST(Functionalize, SharedPlacesAreNotWritten) {
   Trace trace;
   Builder b(trace);
@@ -236,6 +300,7 @@ TEST(Rng, UserOpsThatDrawAreDecomposed) {
   const Opcode noisy = register_op("pass_test_noisy", row);
   row.decompose = nullptr;
   row.evaluate = [](EvalContext&) {};
+  row.cost = [](const Node&, std::span<const TensorType>, std::span<const TensorType>) { return Cost{}; };
   const Opcode opaque = register_op("pass_test_opaque", row);
   Trace trace;
   Builder b(trace);
