@@ -19,7 +19,7 @@ namespace {
 
 BenchmarkOptions benchmark_options(const ResolvedOptions& options) {
   BenchmarkOptions bench;
-  bench.config = find_model(options.get_text("model")).config;
+  bench.config = find_model(options.get_text("model"), ignored_config_keys(options)).config;
   apply_size_options(options, bench.config);
   fit_vocabulary(bench.config, kBenchmarkTokenIds);
   bench.config.tied = options.get_flag("tie_embeddings");

@@ -20,6 +20,7 @@ int run_trace(const ResolvedOptions& options);
 int run_run_trace(const ResolvedOptions& options);
 int run_models(const ResolvedOptions& options);
 int run_info(const ResolvedOptions& options);
+int run_export(const ResolvedOptions& options);
 int run_completion(const ResolvedOptions& options);
 
 }  // namespace reprise

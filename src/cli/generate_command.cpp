@@ -39,7 +39,7 @@ void write_out(std::string_view text) {
 
 int run_generate(const ResolvedOptions& options) {
   const std::filesystem::path folder = find_model_folder(options.get_text("model"));
-  const FolderConfig model = read_config(folder);
+  const FolderConfig model = read_config(folder, ignored_config_keys(options));
   const std::unique_ptr<Tokenizer> tokenizer = load_tokenizer(folder);
   if (tokenizer->vocab_size() > model.config.padded_vocab_size) {
     throw UserError(fmt::format("{}: the tokenizer has more tokens than the model; take the one the model was trained with: {} and {}",
@@ -51,7 +51,6 @@ int run_generate(const ResolvedOptions& options) {
 
   GptProgramOptions request;
   request.config = model.config;
-  request.block_size = model.config.block_size;
   request.train = false;
   request.generate = true;
   size_passes(request, static_cast<std::int64_t>(start.size()), count);

@@ -35,6 +35,7 @@ int run_command(const ResolvedOptions& options) {
     case Command::run_trace: return run_run_trace(options);
     case Command::models: return run_models(options);
     case Command::info: return run_info(options);
+    case Command::export_model: return run_export(options);
     case Command::completion: return run_completion(options);
   }
   return kExitInternalError;

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "io/toml.h"
 #include "nn/gpt_config_json.h"
+#include "nn/safetensors_source.h"
 #include "options/option_table.h"
 #include "options/resolve.h"
 #include "train/run_directory.h"
@@ -24,7 +25,7 @@ ModelSource model_of_toml(const std::string& file) {
   const ResolvedOptions options = resolve_options(Command::train, words);
   const std::string& model = options.get_text("model");
   if (model.ends_with(".toml")) throw UserError(fmt::format("{}: model must be a name or a folder, not another file: {}", file, model));
-  ModelSource source = find_model(model);
+  ModelSource source = find_model(model, ignored_config_keys(options));
   apply_size_options(options, source.config);
   if (options.given("dropout")) source.config.set_dropout(options.get_number("dropout"));
   return source;
@@ -42,12 +43,16 @@ std::filesystem::path find_model_folder(const std::string& text) {
   return path;
 }
 
-ModelSource find_model(const std::string& text) {
+std::vector<std::string> ignored_config_keys(const ResolvedOptions& options) {
+  return options.has("ignore_config_keys") ? options.get_list("ignore_config_keys") : std::vector<std::string>();
+}
+
+ModelSource find_model(const std::string& text, std::span<const std::string> ignored) {
   if (text.ends_with(".toml")) return model_of_toml(text);
   if (is_folder(text) || text.find('/') != std::string::npos) {
     const std::filesystem::path folder = find_model_folder(text);
-    ModelSource source{read_config(folder).config, std::nullopt};
-    if (std::filesystem::exists(folder / "model.safetensors")) source.folder = folder;
+    ModelSource source{read_config(folder, ignored).config, std::nullopt};
+    if (has_weights(folder)) source.folder = folder;
     return source;
   }
   return {named_config(text), std::nullopt};

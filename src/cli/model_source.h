@@ -5,7 +5,9 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "nn/gpt_config.h"
 #include "options/resolved_options.h"
@@ -17,9 +19,12 @@ struct ModelSource {
   std::optional<std::filesystem::path> folder;  // of the weights: a Hugging Face folder, or a run's model/
 };
 
-/// Finds the model. A folder without weights gives shapes, as a name does. A path is one that holds a slash, ends in .toml, or exists as a folder. UserError when it is nothing of
-/// the kind, with the nearest name.
-ModelSource find_model(const std::string& text);
+/// Finds the model. A folder without weights gives shapes, as a name does. A path is one that holds a slash, ends in .toml, or exists
+/// as a folder. `ignored`: as of read_config. UserError when it is nothing of the kind, with the nearest name.
+ModelSource find_model(const std::string& text, std::span<const std::string> ignored = {});
+
+/// The option ignore_config_keys; none where it is not given.
+std::vector<std::string> ignored_config_keys(const ResolvedOptions& options);
 
 /// Applies the options n_layers and block_size, where the command has them and they are given.
 void apply_size_options(const ResolvedOptions& options, GptConfig& config);

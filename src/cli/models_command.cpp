@@ -79,7 +79,7 @@ int run_models(const ResolvedOptions& options) {
   const bool json_only = options.has("json") && options.get_text("json") == "-";
   Json json;
   if (options.has("model")) {
-    const GptConfig config = find_model(options.get_text("model")).config;
+    const GptConfig config = find_model(options.get_text("model"), ignored_config_keys(options)).config;
     json = describe(config);
     if (!json_only) print_model(config);
   } else {

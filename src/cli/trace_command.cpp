@@ -17,7 +17,7 @@ namespace reprise {
 namespace {
 
 TrainingRequest training_request(const ResolvedOptions& options) {
-  ModelSource source = find_model(options.get_text("model"));
+  ModelSource source = find_model(options.get_text("model"), ignored_config_keys(options));
   apply_size_options(options, source.config);
   if (options.given("tie_embeddings")) source.config.tied = options.get_flag("tie_embeddings");
   GptTraceOptions trace;

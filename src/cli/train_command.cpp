@@ -58,19 +58,27 @@ void take_vocabulary(GptConfig& config, const GptConfig& weights) {
 /// The model and where its starting weights are, before the vocabulary is fitted. A run that has saved a model keeps it: what
 /// MODEL named may be gone.
 ModelSource choose_model(const ResolvedOptions& options, const RunDirectory* resumed) {
+  const std::vector<std::string> ignored = ignored_config_keys(options);
   if (resumed != nullptr && fs::exists(resumed->model() / "config.json")) {
-    ModelSource source{read_config(resumed->model()).config, std::nullopt};
+    ModelSource source{read_config(resumed->model(), ignored).config, std::nullopt};
     source.config.set_dropout(options.get_number("dropout"));  // not every family's config.json keeps it
     return source;
   }
   const bool from_weights = options.has("init_from");
-  ModelSource source = from_weights && !options.given("model") ? find_model(find_model_folder(options.get_text("init_from")).string())
-                                                               : find_model(options.get_text("model"));
+  ModelSource source = from_weights && !options.given("model") ? find_model(find_model_folder(options.get_text("init_from")).string(), ignored)
+                                                               : find_model(options.get_text("model"), ignored);
   if (from_weights) source.folder = find_model_folder(options.get_text("init_from"));
-  if (source.folder && source.config.vocab_follows_tokenizer) take_vocabulary(source.config, read_config(*source.folder).config);
+  if (source.folder && source.config.vocab_follows_tokenizer) take_vocabulary(source.config, read_config(*source.folder, ignored).config);
+  const std::int64_t longest = source.config.block_size;
   apply_size_options(options, source.config);
+  if (source.folder) source.config.block_size = longest;  // as its weights and its files say, however short the training text is cut
   source.config.set_dropout(options.get_number("dropout"));
   return source;
+}
+
+/// Tokens of a training sequence.
+std::int64_t training_length(const ResolvedOptions& options, const ModelSource& source) {
+  return options.has("block_size") ? options.get_int("block_size") : source.config.block_size;
 }
 
 /// The tokenizer to use: the one that starting weights come with, unless another is asked for.
@@ -87,7 +95,7 @@ Dataset make_dataset(const ResolvedOptions& options, const ModelSource& source, 
   data.paths = options.get_list("data");
   data.validation = options.get_text("val_data");
   data.tokenizer = choose_tokenizer(options, source);
-  data.block_size = source.config.block_size;
+  data.block_size = training_length(options, source);
   data.warn = [](const std::string& message) { log_warning(message); };
   return build_dataset(run.data(), data);
 }
@@ -127,9 +135,10 @@ std::string resume_command(const RunDirectory& run) { return "reprise train --re
 TrainerOptions trainer_options(const ResolvedOptions& options, const ModelSource& source, const Dataset& data, const RunDirectory& run) {
   TrainerOptions train;
   train.config = source.config;
-  train.init_from = source.folder;
+  train.init_from = train.layout_of = source.folder;
+  train.ignore_config_keys = ignored_config_keys(options);
   train.dtype = dtype_option(options);
-  train.block_size = source.config.block_size;
+  train.block_size = training_length(options, source);
   train.micro_batch_size = options.get_int("micro_batch_size");
   train.micro_steps = options.get_int("global_batch_size") / train.micro_batch_size;
   if (options.has("trainable")) train.trainable = fmt::format("{}", fmt::join(options.get_list("trainable"), ","));

@@ -68,13 +68,26 @@ void ConfigFields::require(std::string_view key, bool value) {
   if (member && member->boolean() != value) member->fail(fmt::format("{} is not supported yet", !value));
 }
 
-void ConfigFields::ignore(std::initializer_list<std::string_view> keys) { known_.insert(known_.end(), keys.begin(), keys.end()); }
+bool ConfigFields::is_null(std::string_view key) const {
+  const Json* member = view_.json().find(key);
+  return member != nullptr && member->is_null();
+}
+
+void ConfigFields::ignore(std::span<const std::string_view> keys) { inert_.insert(inert_.end(), keys.begin(), keys.end()); }
 
 void ConfigFields::finish() const {
+  const auto contains = [](const auto& names, std::string_view key) { return std::find(names.begin(), names.end(), key) != names.end(); };
   for (const JsonMember& member : view_.json().members()) {
-    if (std::find(known_.begin(), known_.end(), member.key) != known_.end()) continue;
-    const std::vector<std::string_view> names(known_.begin(), known_.end());
-    view_.fail(fmt::format("key \"{}\" is not known and may change the model{}", member.key, nearest_hint(member.key, names)));
+    const bool read = contains(known_, member.key);
+    if (contains(ignored_, member.key)) {
+      if (read) view_.fail(fmt::format("key \"{}\" shapes the model and cannot be ignored; leave it out of --ignore_config_keys", member.key));
+      continue;
+    }
+    if (read || contains(inert_, member.key)) continue;
+    std::vector<std::string_view> names(known_.begin(), known_.end());
+    names.insert(names.end(), inert_.begin(), inert_.end());
+    view_.fail(fmt::format("key \"{0}\" is not known and may change the model{1}; if it does not, give --ignore_config_keys {0}", member.key,
+                           nearest_hint(member.key, names)));
   }
 }
 

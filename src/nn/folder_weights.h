@@ -1,39 +1,48 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a model folder's tensors are made of our parameters: names, and which rows (extents of the first dimension) in which
-// order. One table serves reading and writing.
+// How a model folder's tensors are made of our parameters: names, and which rows in which order. One table serves reading and
+// writing.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "nn/gpt_config.h"
-#include "nn/gpt_config_json.h"
+#include "nn/model_family.h"
+#include "nn/tensor_source.h"
 
 namespace reprise {
 
-/// Rows [first, second) of the parameter, in the tensor's order.
-using RowRange = std::pair<std::int64_t, std::int64_t>;
-
-/// One tensor of the folder. Every row of every parameter is in exactly one tensor.
-struct FolderTensor {
-  std::string name;
+/// Rows [first, last) of a parameter; rows as of a SourceTensor.
+struct ParameterRows {
   std::string parameter;
-  std::vector<std::int64_t> shape;
-  std::vector<RowRange> rows;
+  std::int64_t first = 0;
+  std::int64_t last = 0;
+  friend bool operator==(const ParameterRows&, const ParameterRows&) = default;
 };
 
-/// The folder's tensors, in the order of the model's parameters.
-std::vector<FolderTensor> folder_tensors(const GptConfig& config, FolderNames names);
+/// One tensor of a folder.
+struct FolderTensor {
+  std::string name;
+  std::vector<std::string> other_names;  // that published files use too
+  std::vector<std::int64_t> shape;
+  std::vector<ParameterRows> rows;       // in the tensor's order
+};
 
-/// Other names that published files use for the tensor `name` ("h.0.ln_1.weight" without "transformer."; the head's name
-/// for a tied matrix).
-std::vector<std::string> alternative_names(const GptConfig& config, FolderNames names, std::string_view name);
+/// Every row of every parameter is in exactly one tensor.
+struct WeightTable {
+  std::vector<FolderTensor> tensors;  // in the order of the model's parameters
+  std::vector<std::string> derived;   // endings of the names of tensors that hold no weights: masks and frequencies that old
+                                      // files carry, or the head of a model that is tied to its embedding
+  bool is_derived(std::string_view name) const;
+};
 
-/// Whether a tensor found in a file holds no weights: masks and frequencies that old files carry, or the head of a model
-/// that is tied to its embedding.
-bool is_derived_tensor(const GptConfig& config, FolderNames names, std::string_view name);
+/// The tensors of a folder of this family. UserError when the family has no name for one of the model's modules.
+WeightTable folder_weights(const GptConfig& config, ModelFamily family);
+
+/// The place in `source` of each of the table's tensors. UserError naming file and tensor when one is missing, unknown, of another
+/// shape, or holds no floating numbers.
+std::vector<std::size_t> match_weights(const TensorSource& source, const WeightTable& table);
 
 }  // namespace reprise

@@ -142,6 +142,7 @@ void validate(const GptConfig& config) {
                                     {"sliding_window_size", config.sliding_window_size.value_or(1)}}) {
     require_count(name, value);
   }
+  require(config.n_layer <= kMostLayers, fmt::format("n_layer must be at most {}, not {}", kMostLayers, config.n_layer));
   require(config.padded_vocab_size >= config.vocab_size,
           fmt::format("padded_vocab_size must not be below vocab_size: {} < {}", config.padded_vocab_size, config.vocab_size));
   require(config.n_head % config.n_query_groups == 0,

@@ -75,6 +75,8 @@ class LayerPattern {
   std::vector<bool> period_;
 };
 
+inline constexpr std::int64_t kMostLayers = 10000;
+
 struct GptConfig {
   std::string name;
   std::int64_t block_size = 1024;  // longest sequence

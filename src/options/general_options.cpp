@@ -17,8 +17,9 @@ constexpr CommandSet kTrace = only(Command::trace);
 constexpr CommandSet kRunTrace = only(Command::run_trace);
 constexpr CommandSet kModels = only(Command::models);
 constexpr CommandSet kInfo = only(Command::info);
+constexpr CommandSet kExport = only(Command::export_model);
 constexpr CommandSet kCompletion = only(Command::completion);
-constexpr CommandSet kAll = kTrain | kGenerate | kBench | kTrace | kRunTrace | kModels | kInfo | kCompletion;
+constexpr CommandSet kAll = kTrain | kGenerate | kBench | kTrace | kRunTrace | kModels | kInfo | kExport | kCompletion;
 
 constexpr std::array kRows{
     OptionRow{.name = "dtype", .kind = choice, .group = numerics, .commands = kTrain | kBench | kTrace, .default_text = "float32",

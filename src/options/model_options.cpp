@@ -15,6 +15,7 @@ constexpr CommandSet kGenerate = only(Command::generate);
 constexpr CommandSet kBench = only(Command::bench);
 constexpr CommandSet kTrace = only(Command::trace);
 constexpr CommandSet kModels = only(Command::models);
+constexpr CommandSet kExport = only(Command::export_model);
 
 constexpr std::array kRows{
     OptionRow{.name = "model", .kind = text, .group = model, .commands = kTrain, .default_text = "baby-gpt", .placeholder = "MODEL",
@@ -26,6 +27,8 @@ constexpr std::array kRows{
               .help = "a name (see reprise models), a Hugging Face folder, a run folder or a .toml file"},
     OptionRow{.name = "model", .kind = text, .group = model, .commands = kGenerate, .placeholder = "RUN", .aliases = "model_name",
               .help = "a run folder, or a Hugging Face folder with its tokenizer"},
+    OptionRow{.name = "ignore_config_keys", .kind = list, .group = model, .commands = kTrain | kGenerate | kBench | kTrace | kModels | kExport,
+              .placeholder = "KEY,...", .help = "keys of a config.json that are not known here and do not change what the model computes"},
     OptionRow{.name = "n_layers", .kind = integer, .group = model, .commands = kTrain | kBench | kTrace, .minimum = 1, .maximum = 10000, .aliases = "n_layer",
               .help = "number of layers, instead of the model's own"},
     OptionRow{.name = "block_size", .kind = integer, .group = model, .commands = kTrain | kBench | kTrace, .minimum = 1, .maximum = 1e9,

@@ -13,6 +13,7 @@ std::span<const OptionRow> train_option_rows();
 std::span<const OptionRow> generate_option_rows();
 std::span<const OptionRow> bench_option_rows();
 std::span<const OptionRow> trace_option_rows();
+std::span<const OptionRow> export_option_rows();
 std::span<const OptionRow> general_option_rows();
 
 }  // namespace reprise

@@ -163,6 +163,7 @@ void apply_option_rules(ResolvedOptions& options) {
     case Command::run_trace:
     case Command::models:
     case Command::info:
+    case Command::export_model:
     case Command::completion: break;
   }
 }
@@ -177,6 +178,7 @@ void require_options(const ResolvedOptions& options) {
     if (!options.has("data")) missing.emplace_back("--data PATH...");
     if (!options.has("out")) missing.emplace_back("--out RUN");
   }
+  if (options.command() == Command::export_model && !options.has("out")) missing.emplace_back("--out DIR");
   if (missing.empty()) return;
   fail(fmt::format("{0} needs {1}: reprise {0} {2}", command.name, fmt::join(missing, " and "), command.usage));
 }

@@ -18,13 +18,14 @@ constexpr std::array kCommands{
     CommandRow{Command::run_trace, "run-trace", "file", true, "FILE", "run a printed trace on seeded inputs"},
     CommandRow{Command::models, "models", "model", false, "[MODEL]", "list the models known by name, or describe one"},
     CommandRow{Command::info, "info", "", false, "", "show version, processor, memory, libraries and executors"},
+    CommandRow{Command::export_model, "export", "model", true, "RUN --out DIR", "write a model as a Hugging Face folder"},
     CommandRow{Command::completion, "completion", "shell", true, "bash|zsh|fish", "print a completion script for a shell"},
 };
 
 std::vector<OptionRow> make_table() {
   std::vector<OptionRow> table;
   for (const auto rows : {model_option_rows(), train_option_rows(), generate_option_rows(), bench_option_rows(),
-                          trace_option_rows(), general_option_rows()}) {
+                          trace_option_rows(), export_option_rows(), general_option_rows()}) {
     table.insert(table.end(), rows.begin(), rows.end());
   }
   std::stable_sort(table.begin(), table.end(), [](const OptionRow& a, const OptionRow& b) { return a.group < b.group; });

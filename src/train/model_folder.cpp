@@ -4,149 +4,208 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
-#include <cstring>
+#include <map>
 #include <unordered_map>
-#include <unordered_set>
 
 #include "base/error.h"
 #include "io/directory.h"
 #include "io/file_write.h"
 #include "io/safetensors.h"
-#include "nn/folder_weights.h"
+#include "nn/safetensors_source.h"
+#include "nn/weight_conversion.h"
 
 namespace reprise {
 namespace {
 
-using SlotMap = std::unordered_map<std::string_view, const TensorSlot*>;
+constexpr std::int64_t kChunkElements = 65536;
 
-SlotMap by_name(std::span<const TensorSlot> slots) {
-  SlotMap map;
-  for (const TensorSlot& slot : slots) map.emplace(slot.name, &slot);
-  return map;
+/// Calls `f` with ranges that cut [0, rows) so that each holds few elements.
+template <class F>
+void for_chunks(std::int64_t rows, std::int64_t width, const F& f) {
+  const std::int64_t step = std::max<std::int64_t>(1, kChunkElements / std::max<std::int64_t>(1, width));
+  for (std::int64_t first = 0; first < rows; first += step) f(first, std::min(rows, first + step));
 }
 
-const TensorSlot& slot_of(const SlotMap& slots, const std::string& parameter) {
-  const auto found = slots.find(parameter);
-  REPRISE_CHECK(found != slots.end(), fmt::format("no slot for parameter {}", parameter));
-  return *found->second;
-}
+std::int64_t width_of(const std::vector<std::int64_t>& shape) { return SourceTensor{"", "", {}, shape}.width(); }
 
-/// Bytes of one row: everything behind the first dimension.
-std::size_t row_bytes(const TensorSlot& slot) {
-  return slot.shape.empty() || slot.shape[0] == 0 ? 0 : slot.bytes.size() / static_cast<std::size_t>(slot.shape[0]);
-}
+// ---- writing -------------------------------------------------------------------------------------------------------------
 
-std::span<std::byte> rows_of(const TensorSlot& slot, RowRange rows) {
-  const std::size_t bytes = row_bytes(slot);
-  return slot.bytes.subspan(static_cast<std::size_t>(rows.first) * bytes, static_cast<std::size_t>(rows.second - rows.first) * bytes);
-}
+/// A tensor as it goes to a file.
+struct Written {
+  const FolderTensor* tensor;
+  std::string name;
+  DType dtype;
+  std::string file;
 
-template <class T>
-T read_as(const std::byte* bytes) {
-  T value;
-  std::memcpy(&value, bytes, sizeof(T));
-  return value;
-}
-
-double read_element(DType dtype, const std::byte* bytes) {
-  switch (dtype) {
-    case DType::float32: return static_cast<double>(read_as<float>(bytes));
-    case DType::float64: return read_as<double>(bytes);
-    case DType::bfloat16: return static_cast<double>(to_float(read_as<bfloat16>(bytes)));
-    case DType::float16: return static_cast<double>(to_float(read_as<float16>(bytes)));
-    default: throw InternalError("weights are of floating types");
+  std::uint64_t bytes() const {
+    std::uint64_t count = dtype_size(dtype);
+    for (const std::int64_t extent : tensor->shape) count *= static_cast<std::uint64_t>(extent);
+    return count;
   }
-}
+};
 
-template <class T>
-void write_as(std::byte* bytes, T value) {
-  std::memcpy(bytes, &value, sizeof(T));
-}
-
-void write_element(DType dtype, std::byte* bytes, double value) {
-  switch (dtype) {
-    case DType::float32: return write_as(bytes, static_cast<float>(value));
-    case DType::float64: return write_as(bytes, value);
-    case DType::bfloat16: return write_as(bytes, to_bfloat16(static_cast<float>(value)));
-    default: throw InternalError("parameters are float32, float64 or bfloat16");
+/// config.json of the folder: the origin's own where it says the same model, else with the keys changed that differ.
+ConfigFile folder_config(const GptConfig& config, const ModelFolderOptions& options) {
+  if (options.origin == nullptr) return config_to_json(config);
+  const FolderLayout& origin = *options.origin;
+  const auto same = [&](GptConfig a) {
+    a.name = origin.model.config.name;
+    a.set_dropout(0);
+    a.vocab_follows_tokenizer = false;
+    return a == origin.model.config;
+  };
+  if (same(config)) return {origin.config, origin.model.family};
+  ConfigFile file = config_to_json(config, origin.model.family);
+  if (file.family != origin.model.family || file.family == ModelFamily::own) return file;
+  Json merged = origin.config;
+  for (const JsonMember& member : file.json.members()) merged.set(member.key, member.value);
+  try {
+    const GptConfig read = config_from_json(merged, "config.json", origin.ignored).config;
+    if (read == config_from_json(file.json, "config.json").config) file.json = std::move(merged);
+  } catch (const UserError&) {
+    // The origin's other keys do not go with the new structure.
   }
+  return file;
 }
 
-/// Converts `from` into `to`; throws at the first value that is not finite. `where` names file and tensor.
-void convert_finite(DType from_dtype, std::span<const std::byte> from, DType to_dtype, std::span<std::byte> to, const std::string& where) {
-  const std::size_t from_size = dtype_size(from_dtype);
-  const std::size_t to_size = dtype_size(to_dtype);
-  const std::size_t count = from.size() / from_size;
-  for (std::size_t i = 0; i < count; ++i) {
-    const double value = read_element(from_dtype, from.data() + i * from_size);
-    if (!std::isfinite(value)) {
-      throw UserError(fmt::format("{}: the weights hold a value that is not finite; take an earlier copy of them: element {} is {}", where, i, value));
+/// Says the weights' type where transformers looks for it.
+void set_dtype(ConfigFile& file, DType dtype) {
+  if (file.family == ModelFamily::own) return;
+  const char* key = file.json.find("dtype") != nullptr ? "dtype" : "torch_dtype";
+  file.json.set(key, Json(dtype_name(dtype)));
+}
+
+/// Names files of at most `most` bytes, in the tensors' order.
+void cut_into_shards(std::vector<Written>& tensors, std::uint64_t most) {
+  std::vector<std::size_t> shard;
+  std::uint64_t filled = 0;
+  std::size_t count = 0;
+  for (const Written& tensor : tensors) {
+    if (count == 0 || filled + tensor.bytes() > most) {
+      ++count;
+      filled = 0;
     }
-    write_element(to_dtype, to.data() + i * to_size, value);
+    filled += tensor.bytes();
+    shard.push_back(count);
+  }
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    tensors[i].file = count == 1 ? std::string(kWeightsFile) : fmt::format("model-{:05}-of-{:05}.safetensors", shard[i], count);
   }
 }
 
-std::string shape_text(const std::vector<std::int64_t>& shape) { return fmt::format("[{}]", fmt::join(shape, ", ")); }
+std::vector<Written> plan_tensors(const WeightTable& table, ModelFamily family, const ParameterSource& parameters, const ModelFolderOptions& options) {
+  const FolderLayout* const origin = options.origin != nullptr && options.origin->model.family == family ? options.origin : nullptr;
+  std::vector<Written> tensors;
+  std::string file(kWeightsFile);
+  for (const FolderTensor& tensor : table.tensors) {
+    Written written{&tensor, tensor.name, parameters.dtype(tensor.rows.at(0).parameter), file};
+    if (origin != nullptr) {
+      const auto stored = origin->tensors.find(tensor.name);
+      if (stored != origin->tensors.end()) {
+        written.name = stored->second.name;
+        written.dtype = stored->second.dtype;
+        written.file = stored->second.shard;
+      }
+      file = written.file;  // a tensor that the origin lacks goes where the one before went
+    }
+    if (options.dtype) written.dtype = *options.dtype;
+    tensors.push_back(std::move(written));
+  }
+  if (options.max_shard_bytes) cut_into_shards(tensors, *options.max_shard_bytes);
+  return tensors;
+}
+
+void write_tensor(SafetensorsWriter& writer, const Written& written, const ParameterSource& parameters) {
+  const std::int64_t width = width_of(written.tensor->shape);
+  std::vector<std::byte> buffer;
+  for (const ParameterRows& rows : written.tensor->rows) {
+    for_chunks(rows.last - rows.first, width, [&](std::int64_t first, std::int64_t last) {
+      buffer.resize(static_cast<std::size_t>((last - first) * width) * dtype_size(written.dtype));
+      parameters.read_rows(rows.parameter, rows.first + first, rows.first + last, written.dtype, buffer);
+      if (first_not_finite(written.dtype, buffer)) {
+        throw UserError(fmt::format("{}: the weights hold a value that {} cannot; write the model with another dtype", written.name, dtype_name(written.dtype)));
+      }
+      writer.write(buffer);
+    });
+  }
+}
+
+void write_index(const std::filesystem::path& folder, const std::vector<Written>& tensors) {
+  std::map<std::string, std::string> files;
+  std::uint64_t total = 0;
+  for (const Written& tensor : tensors) {
+    files[tensor.name] = tensor.file;
+    total += tensor.bytes();
+  }
+  Json map = Json::object();
+  for (const auto& [name, file] : files) map.members().push_back({name, Json(file)});
+  const Json index = Json::object({{"metadata", Json::object({{"total_size", Json::count(total)}})}, {"weight_map", std::move(map)}});
+  write_text_file(folder / kWeightsIndex, write_json(index, 2) + "\n");
+}
+
+void write_weights(const std::filesystem::path& folder, const std::vector<Written>& tensors, const ParameterSource& parameters,
+                   const SafetensorsMetadata& metadata) {
+  std::map<std::string, std::vector<const Written*>> files;
+  for (const Written& tensor : tensors) files[tensor.file].push_back(&tensor);
+  for (const auto& [file, content] : files) {
+    std::vector<SafetensorsPlan> plan;
+    for (const Written* tensor : content) plan.push_back({tensor->name, tensor->dtype, tensor->tensor->shape});
+    SafetensorsWriter writer(folder / file, std::move(plan), metadata);
+    for (const Written* tensor : content) write_tensor(writer, *tensor, parameters);
+    writer.finish();
+  }
+  if (files.size() > 1 || files.begin()->first != kWeightsFile) write_index(folder, tensors);
+}
 
 }  // namespace
 
-void save_model_folder(const std::filesystem::path& path, const GptConfig& config, std::span<const TensorSlot> parameters,
-                       const Tokenizer* tokenizer) {
-  const ConfigFile file = config_to_json(config);
-  const SlotMap slots = by_name(parameters);
-  const std::vector<FolderTensor> tensors = folder_tensors(config, file.names);
+void save_model_folder(const std::filesystem::path& path, const GptConfig& config, const ParameterSource& parameters,
+                       const ModelFolderOptions& options) {
+  ConfigFile file = folder_config(config, options);
+  const WeightTable table = folder_weights(config, file.family);
+  const std::vector<Written> tensors = plan_tensors(table, file.family, parameters, options);
+  if (options.dtype || options.origin == nullptr) set_dtype(file, tensors.front().dtype);
   StagedDirectory folder(path);
-
-  std::vector<SafetensorsPlan> plan;
-  for (const FolderTensor& tensor : tensors) plan.push_back({tensor.name, slot_of(slots, tensor.parameter).dtype, tensor.shape});
-  SafetensorsWriter writer(folder.path() / "model.safetensors", std::move(plan), {{"format", "pt"}});
-  for (const FolderTensor& tensor : tensors) {
-    for (const RowRange& rows : tensor.rows) writer.write(rows_of(slot_of(slots, tensor.parameter), rows));
-  }
-  writer.finish();
-  if (tokenizer != nullptr) save_tokenizer(*tokenizer, folder.path());
+  write_weights(folder.path(), tensors, parameters, options.origin != nullptr ? options.origin->metadata : SafetensorsMetadata{{"format", "pt"}});
+  if (options.origin != nullptr) copy_companions(options.origin->folder, folder.path(), options.tokenizer == nullptr);
+  if (options.tokenizer != nullptr) save_tokenizer(*options.tokenizer, folder.path());
   write_text_file(folder.path() / "config.json", write_json(file.json, 2) + "\n");
   folder.commit();
 }
 
+// ---- reading -------------------------------------------------------------------------------------------------------------
+
+void load_weights(const TensorSource& source, const WeightTable& table, std::span<const TensorSlot> parameters) {
+  std::unordered_map<std::string_view, const TensorSlot*> slots;
+  for (const TensorSlot& slot : parameters) slots.emplace(slot.name, &slot);
+  const std::vector<std::size_t> places = match_weights(source, table);
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    const SourceTensor& tensor = source.tensors()[places[i]];
+    const std::int64_t width = tensor.width();
+    std::int64_t from = 0;
+    for (const ParameterRows& rows : table.tensors[i].rows) {
+      const auto found = slots.find(rows.parameter);
+      REPRISE_CHECK(found != slots.end(), fmt::format("no slot for parameter {}", rows.parameter));
+      const TensorSlot& slot = *found->second;
+      const std::size_t row_bytes = static_cast<std::size_t>(width) * dtype_size(slot.dtype);
+      for_chunks(rows.last - rows.first, width, [&](std::int64_t first, std::int64_t last) {
+        const std::span<std::byte> to =
+            slot.bytes.subspan(static_cast<std::size_t>(rows.first + first) * row_bytes, static_cast<std::size_t>(last - first) * row_bytes);
+        source.read_rows(places[i], from + first, from + last, slot.dtype, to);
+        if (const auto bad = first_not_finite(slot.dtype, to)) {
+          throw UserError(fmt::format("{}: {}: the weights hold a value that is not finite; take an earlier copy of them: element {} is {}",
+                                      source.file_of(places[i]), tensor.name, (from + first) * width + static_cast<std::int64_t>(*bad),
+                                      element_value(slot.dtype, to.data() + *bad * dtype_size(slot.dtype))));
+        }
+      });
+      from += rows.last - rows.first;
+    }
+    source.release(places[i]);
+  }
+}
+
 void load_model_weights(const std::filesystem::path& folder, const FolderConfig& model, std::span<const TensorSlot> parameters) {
-  const std::filesystem::path path = folder / "model.safetensors";
-  const SafetensorsFile file = SafetensorsFile::open(path);
-  const SlotMap slots = by_name(parameters);
-  std::unordered_set<std::string_view> used;
-  for (const FolderTensor& wanted : folder_tensors(model.config, model.names)) {
-    const SafetensorsTensor* tensor = file.find(wanted.name);
-    for (const std::string& other : alternative_names(model.config, model.names, wanted.name)) {
-      if (tensor == nullptr) tensor = file.find(other);
-    }
-    if (tensor == nullptr) {
-      throw UserError(fmt::format("{}: a tensor of the model is missing: {} {}", path.string(), wanted.name, shape_text(wanted.shape)));
-    }
-    if (tensor->shape != wanted.shape) {
-      throw UserError(fmt::format("{}: wrong shape of {}: the file has {}, the model {}", path.string(), tensor->name,
-                                  shape_text(tensor->shape), shape_text(wanted.shape)));
-    }
-    if (!is_floating(tensor->dtype)) {
-      throw UserError(fmt::format("{}: wrong dtype of {}; weights are floating: {}", path.string(), tensor->name, dtype_name(tensor->dtype)));
-    }
-    used.insert(tensor->name);
-    const TensorSlot& slot = slot_of(slots, wanted.parameter);
-    const std::string where = fmt::format("{}: {}", path.string(), tensor->name);
-    std::span<const std::byte> rest = tensor->bytes;
-    for (const RowRange& rows : wanted.rows) {
-      const std::span<std::byte> to = rows_of(slot, rows);
-      const std::size_t bytes = to.size() / dtype_size(slot.dtype) * dtype_size(tensor->dtype);
-      convert_finite(tensor->dtype, rest.first(bytes), slot.dtype, to, where);
-      rest = rest.subspan(bytes);
-    }
-    file.release(*tensor);
-  }
-  for (const SafetensorsTensor& tensor : file.tensors()) {
-    if (used.contains(tensor.name) || is_derived_tensor(model.config, model.names, tensor.name)) continue;
-    throw UserError(fmt::format("{}: the model has no tensor of this name; is config.json the right one? {} {}", path.string(), tensor.name,
-                                shape_text(tensor.shape)));
-  }
+  load_weights(*SafetensorsSource::open_folder(folder), folder_weights(model.config, model.family), parameters);
 }
 
 }  // namespace reprise

@@ -13,10 +13,13 @@
 #include "io/file_write.h"
 #include "train/batch_sampler.h"
 #include "train/checkpoint.h"
+#include "train/folder_layout.h"
 #include "train/metrics.h"
 #include "train/model_folder.h"
+#include "train/parameter_source.h"
 #include "train/step_runner.h"
 #include "train/text_generator.h"
+#include "tokenizer/tokenizer.h"
 #include "train/update_probe.h"
 
 namespace reprise {
@@ -101,6 +104,16 @@ class StepTimer {
   std::int64_t steps_ = 0;
 };
 
+/// Whether the folder has a tokenizer.json of this tokenizer.
+bool has_tokenizer(const std::filesystem::path& folder, const Tokenizer& tokenizer) {
+  if (!std::filesystem::exists(folder / "tokenizer.json")) return false;
+  try {
+    return load_tokenizer(folder)->fingerprint() == tokenizer.fingerprint();
+  } catch (const UserError&) {
+    return false;  // of a kind that is not read here
+  }
+}
+
 std::string describe(const std::optional<NonFinite>& origin) {
   if (!origin) return "a replay of the step stayed finite";
   const std::string_view what = origin->nan ? "NaN" : "infinity";
@@ -122,6 +135,8 @@ struct Trainer::State {
   AppendFile log;
   std::optional<MetricsWriter> metrics;
   TrainState progress;
+  std::optional<FolderLayout> layout;  // of the folder that the weights came from, or of the run's own
+  bool tokenizer_from_layout = false;  // its tokenizer files are the run's
   std::int64_t saved_step = -1;     // of the latest checkpoint
   std::int64_t exported_step = -1;  // of the model folder, where this process wrote it
   std::optional<double> validation_loss;
@@ -137,6 +152,7 @@ struct Trainer::State {
         printer([this](std::string_view text) { if (options.out) options.out(text); }, options.style),
         log(run.path() / "log.txt") {
     load_tables(programs, engine);
+    read_layout_of_model();
     set_initial_weights();
     const auto checkpoint = resume ? latest_checkpoint(run.path()) : std::nullopt;
     if (checkpoint) restore(*checkpoint);
@@ -144,12 +160,19 @@ struct Trainer::State {
     write_text_file(run.path() / "plan.txt", programs.training->step.plan.str());
   }
 
+  /// What the run saved before is laid out as what it started from.
+  void read_layout_of_model() {
+    const bool saved = std::filesystem::exists(run.model() / "config.json");
+    if (!saved && !options.layout_of) return;
+    layout = read_layout(saved ? run.model() : *options.layout_of, options.ignore_config_keys);
+    tokenizer_from_layout = has_tokenizer(layout->folder, *data.tokenizer);
+  }
+
   void set_initial_weights() {
     initialize_weights(programs, options.seed, engine);
     if (!options.init_from) return;
-    FolderConfig folder = read_config(*options.init_from);
-    const FolderNames names = folder.names;
-    load_model_weights(*options.init_from, {options.config, names}, parameter_slots(programs, engine));
+    const FolderConfig folder = read_config(*options.init_from, options.ignore_config_keys);
+    load_model_weights(*options.init_from, {options.config, folder.family}, parameter_slots(programs, engine));
     reset_masters(programs, engine);
   }
 
@@ -176,7 +199,8 @@ struct Trainer::State {
       saved_step = progress.step;
     }
     if (exported_step != progress.step) {
-      save_model_folder(run.model(), options.config, parameters, data.tokenizer.get());
+      const Tokenizer* const tokenizer = tokenizer_from_layout ? nullptr : data.tokenizer.get();
+      save_model_folder(run.model(), options.config, SlotSource(parameters), {layout ? &*layout : nullptr, tokenizer, {}, {}});
       exported_step = progress.step;
     }
   }

@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "compiler/compile.h"
 #include "nn/gpt_config.h"
@@ -23,6 +24,8 @@ namespace reprise {
 struct TrainerOptions {
   GptConfig config;                    // vocabulary fitted to the tokenizer
   std::optional<std::filesystem::path> init_from;  // a model folder with the starting weights
+  std::optional<std::filesystem::path> layout_of;  // a model folder whose files the run's model folder is laid out like
+  std::vector<std::string> ignore_config_keys;     // of their config.json
   DType dtype = DType::float32;
   std::int64_t block_size = 0;
   std::int64_t micro_batch_size = 12;

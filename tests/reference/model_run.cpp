@@ -44,6 +44,23 @@ std::vector<HostTensor> run_named(const Trace& trace, const NamedValues& values)
   return interpret(trace, inputs);
 }
 
+NamedNumbers read_parameters(const TensorSource& source, const WeightTable& table) {
+  NamedNumbers parameters;
+  const std::vector<std::size_t> places = match_weights(source, table);
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    const std::int64_t width = source.tensors()[places[i]].width();
+    std::int64_t from = 0;
+    for (const ParameterRows& rows : table.tensors[i].rows) {
+      std::vector<double>& values = parameters[rows.parameter];
+      values.resize(std::max(values.size(), static_cast<std::size_t>(rows.last * width)));
+      const std::span<double> to(values.data() + rows.first * width, static_cast<std::size_t>((rows.last - rows.first) * width));
+      source.read_rows(places[i], from, from + rows.last - rows.first, DType::float64, std::as_writable_bytes(to));
+      from += rows.last - rows.first;
+    }
+  }
+  return parameters;
+}
+
 std::int64_t Batch::kept() const {
   return std::count_if(targets.begin(), targets.end(), [](std::int64_t target) { return target != -100; });
 }
@@ -91,6 +108,17 @@ ModelFigures train_three_steps(const GptConfig& config, DType dtype, const Named
     figures.deltas[parameter.name] = std::move(delta);
   }
   return figures;
+}
+
+std::vector<double> folder_gradient(const ModelFigures& figures, const FolderTensor& tensor) {
+  const std::int64_t width = SourceTensor{"", "", {}, tensor.shape}.width();
+  std::vector<double> values;
+  for (const ParameterRows& rows : tensor.rows) {
+    const auto whole = figures.gradients.find(rows.parameter);
+    if (whole == figures.gradients.end()) return {};
+    values.insert(values.end(), whole->second.begin() + rows.first * width, whole->second.begin() + rows.last * width);
+  }
+  return values;
 }
 
 }  // namespace reprise::test

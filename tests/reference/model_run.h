@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "interpreter/interpreter.h"
+#include "nn/folder_weights.h"
 #include "nn/gpt_trace.h"
 
 namespace reprise::test {
@@ -19,6 +20,9 @@ std::vector<HostTensor> run_named(const Trace& trace, const NamedValues& values)
 
 /// Numbers by parameter name.
 using NamedNumbers = std::map<std::string, std::vector<double>>;
+
+/// A model's parameters out of a folder's tensors.
+NamedNumbers read_parameters(const TensorSource& source, const WeightTable& table);
 
 /// One batch.
 struct Batch {
@@ -42,5 +46,8 @@ struct ModelFigures {
 /// Trains `config` for three steps as the reference values were: clipping to 1, AdamW with lr 1e-3, betas (0.9, 0.95), eps
 /// 1e-8, decay 0.1 on what has two or more dimensions. `weights`: by parameter name, exact in float32.
 ModelFigures train_three_steps(const GptConfig& config, DType dtype, const NamedNumbers& weights, const Batch& batch);
+
+/// The gradient of a folder's tensor, gathered from those of our parameters; empty for one that is not trained.
+std::vector<double> folder_gradient(const ModelFigures& figures, const FolderTensor& tensor);
 
 }  // namespace reprise::test

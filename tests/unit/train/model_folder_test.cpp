@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "io/file_write.h"
+#include "io/safetensors.h"
 #include "nn/gpt.h"
 #include "support/expect_error.h"
 #include "support/temporary_directory.h"
@@ -50,7 +51,7 @@ TEST(ModelFolder, KeepsEveryFamilysWeights) {
     Parameters saved(config, DType::float32, 1);
     const std::string_view text = "abc";
     const auto tokenizer = learn_tokenizer("char", std::span(&text, 1));
-    save_model_folder(folder.path() / "model", config, saved.slots, tokenizer.get());
+    save_model_folder(folder.path() / "model", config, SlotSource(saved.slots), {nullptr, tokenizer.get(), {}, {}});
     const FolderConfig read = read_config(folder.path() / "model");
     Parameters loaded(read.config, DType::float32, 2);
     load_model_weights(folder.path() / "model", read, loaded.slots);
@@ -63,7 +64,7 @@ TEST(ModelFolder, ConvertsFloatingTypes) {
   const test::TemporaryDirectory folder;
   const GptConfig config = small("pythia-160m");
   Parameters saved(config, DType::bfloat16, 1);
-  save_model_folder(folder.path() / "model", config, saved.slots, nullptr);
+  save_model_folder(folder.path() / "model", config, SlotSource(saved.slots));
   Parameters loaded(config, DType::float32, 2);
   load_model_weights(folder.path() / "model", read_config(folder.path() / "model"), loaded.slots);
   for (std::size_t i = 0; i < saved.data.size(); ++i) {
@@ -77,17 +78,31 @@ TEST(ModelFolder, ConvertsFloatingTypes) {
   }
 }
 
-TEST(ModelFolder, BrokenWeightsAreErrors) {
+TEST(ModelFolder, ValuesThatAreNotFiniteAreErrors) {
   const test::TemporaryDirectory folder;
   const GptConfig config = small("tiny-llama-1.1b");
   const std::filesystem::path path = folder.path() / "model";
   Parameters saved(config, DType::float32, 1);
+  save_model_folder(path, config, SlotSource(saved.slots));
   const float nan = std::numeric_limits<float>::quiet_NaN();
-  std::memcpy(saved.data[2].data() + 4 * 3, &nan, 4);
-  save_model_folder(path, config, saved.slots, nullptr);
+  std::string bytes = test::get_file(path / "model.safetensors");
+  const SafetensorsFile file = SafetensorsFile::open(path / "model.safetensors");
+  const std::byte* const start = file.find("model.layers.0.self_attn.q_proj.weight")->bytes.data();
+  const auto header = bytes.size() - static_cast<std::size_t>(file.tensors().back().bytes.data() + file.tensors().back().bytes.size() - file.tensors()[0].bytes.data());
+  std::memcpy(bytes.data() + header + (start - file.tensors()[0].bytes.data()) + 4 * 3, &nan, 4);
+  std::filesystem::remove(path / "model.safetensors");
+  test::put_file(path / "model.safetensors", bytes);
   Parameters loaded(config, DType::float32, 2);
   EXPECT_USER_ERROR(load_model_weights(path, read_config(path), loaded.slots), "a value that is not finite");
+  EXPECT_USER_ERROR(load_model_weights(path, read_config(path), loaded.slots), "model.layers.0.self_attn.q_proj.weight: ");
   EXPECT_USER_ERROR(load_model_weights(path, read_config(path), loaded.slots), "element 3 is nan");
+  // Nor are they written: 1e5 is finite, but not in float16.
+  const float large = 1e5F;
+  std::memcpy(saved.data[2].data() + 4 * 3, &large, 4);
+  EXPECT_NO_THROW(save_model_folder(path, config, SlotSource(saved.slots), {nullptr, nullptr, DType::bfloat16, {}}));
+  EXPECT_USER_ERROR(save_model_folder(path, config, SlotSource(saved.slots), {nullptr, nullptr, DType::float16, {}}),
+                    "the weights hold a value that float16 cannot; write the model with another dtype");
+  EXPECT_NO_THROW(load_model_weights(path, read_config(path), loaded.slots));  // what was there stays
 }
 
 TEST(ModelFolder, AnotherModelIsRefused) {
@@ -95,7 +110,7 @@ TEST(ModelFolder, AnotherModelIsRefused) {
   const std::filesystem::path path = folder.path() / "model";
   const GptConfig config = small("tiny-llama-1.1b");
   Parameters saved(config, DType::float32, 1);
-  save_model_folder(path, config, saved.slots, nullptr);
+  save_model_folder(path, config, SlotSource(saved.slots));
   FolderConfig other = read_config(path);
   other.config.n_layer = 3;
   Parameters deeper(other.config, DType::float32, 1);
