@@ -113,7 +113,8 @@ BpeTokenizerParts read_bpe(const JsonView& root, const JsonView& model) {
   for (const std::string_view key : {"dropout", "continuing_subword_prefix", "end_of_word_suffix"}) require_off(model, key);
   BpeTokenizerParts parts;
   parts.vocabulary = read_bpe_vocabulary(model);
-  if (const auto unknown = model.find("unk_token")) parts.settings.unknown = unknown->string();
+  const auto unknown = model.find("unk_token");
+  if (unknown && !unknown->string().empty()) parts.settings.unknown = unknown->string();  // "" in old files: none
   parts.settings.fuse_unknown = boolean_or(model, "fuse_unk", false);
   parts.settings.byte_fallback = boolean_or(model, "byte_fallback", false);
   parts.settings.ignore_merges = boolean_or(model, "ignore_merges", false);
@@ -210,7 +211,7 @@ std::unique_ptr<Tokenizer> parse_tokenizer_files(const TokenizerFiles& files) {
   }
   require_known_keys(root, {"version", "truncation", "padding", "added_tokens", "normalizer", "pre_tokenizer", "post_processor", "decoder", "model"});
   const JsonView model = root.at("model");
-  const std::string type = component_type(model);
+  const std::string type = model.find("type") || !model.find("merges") ? component_type(model) : "BPE";  // old files have no type
   if (type == kCharModel) return read_char(root, model);
   if (type != "BPE") refuse_type(model, {"BPE", kCharModel});
   BpeTokenizerParts parts = read_bpe(root, model);

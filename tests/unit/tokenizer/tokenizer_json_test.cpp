@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <random>
 #include <string>
@@ -55,6 +56,21 @@ TEST(TokenizerJson, RefusesComponentsByName) {
   EXPECT_USER_ERROR(load_with_model("bpe:258", "extra", 1), "t.json: model: key \"extra\" is not known");
   load_with("post_processor", Json::object({{"type", "ByteLevel"}}));  // GPT-2's own file has it; it changes no id
   load_with_model("bpe:258", "dropout", 0.0);
+}
+
+/// The form of GPT-2's own file.
+TEST(TokenizerJson, OldFilesNeedNoTypeOfModel) {
+  Json root = good("bpe:258");
+  Json model = *root.find("model");
+  model.set("unk_token", "");
+  model.set("continuing_subword_prefix", "");
+  auto& members = model.members();
+  members.erase(std::find_if(members.begin(), members.end(), [](const JsonMember& member) { return member.key == "type"; }));
+  root.set("model", model);
+  EXPECT_EQ(parse_tokenizer(write_json(root), "t.json")->to_json(), parse_tokenizer(write_json(good("bpe:258")), "t.json")->to_json());
+  members.erase(std::find_if(members.begin(), members.end(), [](const JsonMember& member) { return member.key == "merges"; }));
+  root.set("model", model);
+  EXPECT_USER_ERROR(parse_tokenizer(write_json(root), "t.json"), "t.json: model: key \"type\" is missing");
 }
 
 TEST(TokenizerJson, RefusesNormalizersByName) {
