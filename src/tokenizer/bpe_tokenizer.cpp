@@ -38,9 +38,8 @@ class Encoder {
 
   void word(std::string_view text) {
     const std::uint64_t hash = WordCache::hash_of(text);
-    std::size_t count = 0;
-    if (const std::int32_t* ids = cache_.find(text, hash, count)) {
-      ids_.insert(ids_.end(), ids, ids + count);
+    if (const auto ids = cache_.find(text, hash); !ids.empty()) {
+      ids_.insert(ids_.end(), ids.begin(), ids.end());
     } else {
       const std::size_t begin = ids_.size();
       model_.encode_word(text, ids_);

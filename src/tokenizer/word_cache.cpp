@@ -3,6 +3,7 @@
 
 #include <xxhash.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace reprise {
@@ -10,8 +11,7 @@ namespace reprise {
 namespace {
 
 constexpr std::size_t kFirstSlots = 1 << 10;
-constexpr std::size_t kMostWords = 1 << 18;
-constexpr std::size_t kLongestWord = 64;  // bytes; longer ones hardly repeat
+constexpr std::size_t kMostWords = 1 << 17;
 
 }  // namespace
 
@@ -19,34 +19,36 @@ WordCache::WordCache() : slots_(kFirstSlots) {}
 
 std::uint64_t WordCache::hash_of(std::string_view word) { return XXH3_64bits(word.data(), word.size()); }
 
-const std::int32_t* WordCache::find(std::string_view word, std::uint64_t hash, std::size_t& count) const {
+std::span<const std::int32_t> WordCache::find(std::string_view word, std::uint64_t hash) const {
   for (std::size_t at = hash & (slots_.size() - 1);; at = (at + 1) & (slots_.size() - 1)) {
     const Slot& slot = slots_[at];
-    if (slot.text == nullptr) return nullptr;
-    if (slot.hash != hash || std::string_view(slot.text, slot.size) != word) continue;
-    count = slot.count;
-    return ids_.data() + slot.first;
+    if (slot.size == 0) return {};
+    if (slot.hash == hash && std::string_view(slot.text, slot.size) == word) return {slot.ids, slot.count};
   }
 }
 
 void WordCache::remember(std::string_view word, std::uint64_t hash, std::span<const std::int32_t> ids) {
-  if (word.size() > kLongestWord || words_ == kMostWords) return;
+  if (word.empty() || word.size() > kLongestWord || ids.empty() || ids.size() > kMostIds || words_ == kMostWords) return;
   if (++words_ * 2 > slots_.size()) grow();
+  Slot& slot = free_slot(hash);
+  slot.hash = hash;
+  slot.size = static_cast<std::uint8_t>(word.size());
+  slot.count = static_cast<std::uint8_t>(ids.size());
+  std::copy(word.begin(), word.end(), slot.text);
+  std::copy(ids.begin(), ids.end(), slot.ids);
+}
+
+WordCache::Slot& WordCache::free_slot(std::uint64_t hash) {
   std::size_t at = hash & (slots_.size() - 1);
-  while (slots_[at].text != nullptr) at = (at + 1) & (slots_.size() - 1);
-  const std::string& text = texts_.emplace_back(word);
-  slots_[at] = {hash, text.data(), static_cast<std::uint32_t>(text.size()), static_cast<std::uint32_t>(ids.size()), ids_.size()};
-  ids_.insert(ids_.end(), ids.begin(), ids.end());
+  while (slots_[at].size != 0) at = (at + 1) & (slots_.size() - 1);
+  return slots_[at];
 }
 
 void WordCache::grow() {
   std::vector<Slot> before(slots_.size() * 2);
   std::swap(before, slots_);
   for (const Slot& slot : before) {
-    if (slot.text == nullptr) continue;
-    std::size_t at = slot.hash & (slots_.size() - 1);
-    while (slots_[at].text != nullptr) at = (at + 1) & (slots_.size() - 1);
-    slots_[at] = slot;
+    if (slot.size != 0) free_slot(slot.hash) = slot;
   }
 }
 
