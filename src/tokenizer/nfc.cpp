@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Only stretches that could change are taken apart: a character that may compose, reorder or decompose, the one before it,
 // and those like it behind it. The rest is copied.
+#include "tokenizer/unicode_compositions.h"
+
 #include <algorithm>
 #include <cstddef>
 #include <utility>
 #include <vector>
 
-#include "tokenizer/unicode_compositions.h"
 #include "tokenizer/utf8.h"
 
 namespace reprise {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // From the pattern's text to the program, in one pass by recursive descent.
+#include "tokenizer/regex.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,7 +10,6 @@
 #include <string>
 
 #include "base/error.h"
-#include "tokenizer/regex.h"
 #include "tokenizer/unicode_classes.h"
 #include "tokenizer/utf8.h"
 

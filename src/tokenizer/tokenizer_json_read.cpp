@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Components around the model are kept as they are written and read by the tokenizer; here the model's tables, the added tokens
 // and the special tokens' names are.
+#include "tokenizer/tokenizer_json.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,7 +16,6 @@
 #include "io/json_view.h"
 #include "tokenizer/char_tokenizer.h"
 #include "tokenizer/tokenizer_component.h"
-#include "tokenizer/tokenizer_json.h"
 #include "tokenizer/utf8.h"
 
 namespace reprise {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "tokenizer/tokenizer_json.h"
+
 #include <optional>
 #include <utility>
 
 #include "io/json.h"
 #include "tokenizer/char_tokenizer.h"
-#include "tokenizer/tokenizer_json.h"
 #include "tokenizer/utf8.h"
 
 namespace reprise {
