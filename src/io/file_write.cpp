@@ -108,6 +108,14 @@ void AtomicFile::write(std::span<const std::byte> bytes) {
 
 void AtomicFile::write(std::string_view text) { write(bytes_of(text)); }
 
+void AtomicFile::overwrite(std::uint64_t offset, std::span<const std::byte> bytes) {
+  REPRISE_CHECK(fd_.valid() && offset + bytes.size() <= size_, "bytes that were never written: " + path_.string());
+  flush();
+  if (::lseek(fd_.get(), static_cast<off_t>(offset), SEEK_SET) < 0) throw_file_error("write", path_, errno);
+  write_all(fd_.get(), bytes, path_);
+  if (::lseek(fd_.get(), 0, SEEK_END) < 0) throw_file_error("write", path_, errno);
+}
+
 void AtomicFile::flush() {
   write_all(fd_.get(), buffer_, path_);
   buffer_.clear();
@@ -129,18 +137,36 @@ void AppendFile::append(std::string_view text) { write_all(fd_.get(), text, path
 
 void AppendFile::sync() { sync_file(fd_.get(), path_); }
 
-void write_text_file(const std::filesystem::path& path, std::string_view text) {
-  if (path == "-") {
-    write_all(STDOUT_FILENO, text, "standard output");
+OutputFile::OutputFile(std::optional<std::filesystem::path> path) {
+  if (!path) return;
+  path_ = *path;
+  if (path_ == "-") {
+    path_ = "standard output";
+    fd_ = STDOUT_FILENO;
     return;
   }
   struct stat status {};
-  const bool special = ::stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode);
-  if (special) {
-    write_all(open_for_writing(path, 0, path).get(), text, path);
-    return;
+  if (::stat(path_.c_str(), &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode)) {
+    special_ = open_for_writing(path_, 0, path_);
+    fd_ = special_.get();
+  } else {
+    file_ = std::make_unique<AtomicFile>(path_);
   }
-  AtomicFile file(path);
+}
+
+OutputFile::~OutputFile() = default;
+
+void OutputFile::write(std::string_view text) {
+  if (file_) file_->write(text);
+  if (fd_ >= 0) write_all(fd_, text, path_);
+}
+
+void OutputFile::commit() {
+  if (file_) file_->commit();
+}
+
+void write_text_file(const std::filesystem::path& path, std::string_view text) {
+  OutputFile file(path);
   file.write(text);
   file.commit();
 }

@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -31,6 +33,8 @@ class AtomicFile {
 
   void write(std::span<const std::byte> bytes);
   void write(std::string_view text);
+  /// Writes over bytes that were written before, from `offset` on.
+  void overwrite(std::uint64_t offset, std::span<const std::byte> bytes);
   /// Bytes written so far.
   std::uint64_t size() const { return size_; }
   const std::filesystem::path& path() const { return path_; }
@@ -61,6 +65,26 @@ class AppendFile {
  private:
   std::filesystem::path path_;
   FileDescriptor fd_;
+};
+
+/// A file of results that is opened before they are computed, so that a path that cannot be written is known at once.
+class OutputFile {
+ public:
+  /// `path` may be a pipe, "-" is standard output; without one nothing is written.
+  explicit OutputFile(std::optional<std::filesystem::path> path);
+  ~OutputFile();
+  OutputFile(const OutputFile&) = delete;
+  OutputFile& operator=(const OutputFile&) = delete;
+
+  void write(std::string_view text);
+  /// Makes what was written appear. Without it a regular file stays what it was.
+  void commit();
+
+ private:
+  std::filesystem::path path_;
+  std::unique_ptr<AtomicFile> file_;
+  FileDescriptor special_;
+  int fd_ = -1;
 };
 
 /// Writes `text` as the whole content of `path`: atomically for a regular file, straight into a pipe or device;

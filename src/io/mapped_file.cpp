@@ -32,8 +32,12 @@ MappedFile MappedFile::open(const std::filesystem::path& path, Access access) {
   // O_NONBLOCK: opening a pipe must not wait for a writer before it is refused.
   const FileDescriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!fd.valid()) throw_file_error("read", path, errno);
+  return map(fd.get(), path, access);
+}
+
+MappedFile MappedFile::map(int fd, const std::filesystem::path& path, Access access) {
   struct stat status {};
-  if (::fstat(fd.get(), &status) != 0) throw_file_error("read", path, errno);
+  if (::fstat(fd, &status) != 0) throw_file_error("read", path, errno);
   if (S_ISDIR(status.st_mode)) throw_file_error("read", path, EISDIR);
   if (!S_ISREG(status.st_mode)) {
     throw UserError("cannot read " + path.string() + ": it is not a regular file; copy its contents to a file first");
@@ -42,7 +46,7 @@ MappedFile MappedFile::open(const std::filesystem::path& path, Access access) {
   file.path_ = path;
   if (status.st_size == 0) return file;
   const auto size = static_cast<std::size_t>(status.st_size);
-  void* address = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd.get(), 0);
+  void* address = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd, 0);
   if (address == MAP_FAILED) throw_file_error("read", path, errno);
   file.data_ = static_cast<const std::byte*>(address);
   file.size_ = size;

@@ -19,6 +19,8 @@ class MappedFile {
   /// Maps `path`; an empty file gives no bytes. UserError when it is missing, a directory, not a regular file, or
   /// not readable.
   static MappedFile open(const std::filesystem::path& path, Access access = Access::normal);
+  /// Maps the open file `fd`, which may be closed afterwards; `path` is what errors call it.
+  static MappedFile map(int fd, const std::filesystem::path& path, Access access = Access::normal);
   ~MappedFile();
   MappedFile(MappedFile&& other) noexcept;
   MappedFile& operator=(MappedFile&& other) noexcept;

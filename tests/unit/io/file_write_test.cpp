@@ -8,6 +8,8 @@
 
 #include <cerrno>
 #include <numeric>
+#include <optional>
+#include <span>
 #include <string>
 #include <thread>
 
@@ -195,6 +197,38 @@ TEST(TextFile, SaysWhyAFileCannotBeRead) {
   const test::TemporaryDirectory folder;
   EXPECT_USER_ERROR(read_text_file(folder / "none"), "cannot read");
   EXPECT_USER_ERROR(read_text_file(folder.path()), "it is a directory");
+}
+
+TEST(OutputFile, IsOpenedBeforeItIsWritten) {
+  const test::TemporaryDirectory folder;
+  test::put_file(folder / "a", "old");
+  {
+    OutputFile file(folder / "a");
+    file.write("new, but not finished");
+  }
+  EXPECT_EQ(test::get_file(folder / "a"), "old");
+  OutputFile file(folder / "a");
+  file.write("one ");
+  file.write("two");
+  EXPECT_EQ(test::get_file(folder / "a"), "old");
+  file.commit();
+  EXPECT_EQ(test::get_file(folder / "a"), "one two");
+  OutputFile nothing(std::nullopt);
+  nothing.write("lost");
+  nothing.commit();
+  EXPECT_USER_ERROR(OutputFile(folder / "none" / "a"), "no such file or directory");
+  EXPECT_USER_ERROR(OutputFile(folder.path()), "it is a directory");
+}
+
+TEST(AtomicFile, CanBeWrittenOver) {
+  const test::TemporaryDirectory folder;
+  AtomicFile file(folder / "a");
+  file.write("????");
+  file.write(std::string(100'000, 'x'));
+  file.overwrite(0, std::as_bytes(std::span("head", 4)));
+  file.write("tail");
+  file.commit();
+  EXPECT_EQ(test::get_file(folder / "a"), "head" + std::string(100'000, 'x') + "tail");
 }
 
 }  // namespace

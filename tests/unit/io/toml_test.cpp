@@ -4,12 +4,16 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <string>
 #include <vector>
 
 #include "support/expect_error.h"
 #include "support/temporary_directory.h"
+
+extern "C" int fuzz_toml(const std::uint8_t* data, std::size_t size);  // tests/fuzz/toml_fuzz.cpp
 
 namespace reprise {
 namespace {
@@ -58,6 +62,22 @@ TEST(Toml, ReadsFiles) {
   test::put_file(folder / "b.toml", "a\n");
   EXPECT_USER_ERROR(read_toml(folder / "b.toml"), "b.toml:1:");
   EXPECT_USER_ERROR(read_toml(folder / "c.toml"), "no such file or directory");
+}
+
+void feed(const std::string& text) { fuzz_toml(reinterpret_cast<const std::uint8_t*>(text.data()), text.size()); }
+
+TEST(TomlFuzz, ReplaysItsCorpus) {
+  const std::string seed =
+      "# a comment\nname = \"x \\u00e9\"\nraw = 'a\\b'\nmany = \"\"\"\na\nb\"\"\"\n\"odd key\" = 0x1F\nrate = 1e-3\nbig = inf\nnone = nan\non = true\n"
+      "list = [1, 2.5, \"c\", false]\n[table.sub]\nkey = -7\ntime = 07:32:00\n";
+  for (std::size_t size = 0; size <= seed.size(); ++size) feed(seed.substr(0, size));
+  for (std::size_t at = 0; at < seed.size(); ++at) {
+    for (const char c : {'"', '\'', '\\', '=', '[', ']', '.', '\n', '\0', '\xff', '9', '#'}) {
+      std::string changed = seed;
+      changed[at] = c;
+      feed(changed);
+    }
+  }
 }
 
 }  // namespace
