@@ -5,8 +5,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <set>
 
 #include "base/error.h"
 #include "io/json.h"
@@ -32,6 +30,29 @@ std::string shown(char32_t character) {
 
 }  // namespace
 
+void TextCharacters::add(std::string_view text) {
+  for (std::size_t position = 0; position < text.size();) {
+    const auto byte = static_cast<std::uint8_t>(text[position]);
+    if (byte < 128) {
+      ascii_[byte] = true;
+      ++position;
+      continue;
+    }
+    const Utf8Step step = read_utf8(text, position);
+    others_.insert(step.code_point);
+    position += step.length;
+  }
+}
+
+std::vector<char32_t> TextCharacters::ascending() const {
+  std::vector<char32_t> characters;
+  for (std::size_t i = 0; i < ascii_.size(); ++i) {
+    if (ascii_[i]) characters.push_back(static_cast<char32_t>(i));
+  }
+  characters.insert(characters.end(), others_.begin(), others_.end());
+  return characters;
+}
+
 CharTokenizer::CharTokenizer(std::vector<char32_t> characters)
     : characters_(std::move(characters)), decoder_(Json::object({{"type", "Fuse"}}), "decoder") {
   REPRISE_CHECK(std::is_sorted(characters_.begin(), characters_.end(), std::less_equal<>()),
@@ -40,30 +61,6 @@ CharTokenizer::CharTokenizer(std::vector<char32_t> characters)
     ids_.emplace(characters_[id], static_cast<std::int32_t>(id));
     append_utf8(texts_.emplace_back(), characters_[id]);
   }
-}
-
-CharTokenizer CharTokenizer::learn(std::span<const std::string_view> documents) {
-  std::array<bool, 128> ascii{};
-  std::set<char32_t> others;
-  for (const std::string_view text : documents) {
-    for (std::size_t position = 0; position < text.size();) {
-      const auto byte = static_cast<std::uint8_t>(text[position]);
-      if (byte < 128) {
-        ascii[byte] = true;
-        ++position;
-        continue;
-      }
-      const Utf8Step step = read_utf8(text, position);
-      others.insert(step.code_point);
-      position += step.length;
-    }
-  }
-  std::vector<char32_t> characters;
-  for (std::size_t i = 0; i < ascii.size(); ++i) {
-    if (ascii[i]) characters.push_back(static_cast<char32_t>(i));
-  }
-  characters.insert(characters.end(), others.begin(), others.end());
-  return CharTokenizer(std::move(characters));
 }
 
 void CharTokenizer::encode_to(std::string_view text, const TokenSink& sink) const {

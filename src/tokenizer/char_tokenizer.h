@@ -6,7 +6,10 @@
 // code point. Everything else in the file is null or empty.
 #pragma once
 
+#include <array>
+#include <set>
 #include <unordered_map>
+#include <vector>
 
 #include "tokenizer/tokenizer.h"
 
@@ -15,12 +18,22 @@ namespace reprise {
 /// The "type" of its model in tokenizer.json.
 inline constexpr std::string_view kCharModel = "reprise_char";
 
+/// The characters of some texts; bytes that are not UTF-8 count as U+FFFD.
+class TextCharacters {
+ public:
+  void add(std::string_view text);
+  /// In ascending order.
+  std::vector<char32_t> ascending() const;
+
+ private:
+  std::array<bool, 128> ascii_{};
+  std::set<char32_t> others_;
+};
+
 class CharTokenizer final : public Tokenizer {
  public:
   /// Takes the characters in ascending order, without repeats.
   explicit CharTokenizer(std::vector<char32_t> characters);
-  /// Collects the characters of `documents`; bytes that are not UTF-8 count as U+FFFD.
-  static CharTokenizer learn(std::span<const std::string_view> documents);
 
   std::string_view kind() const override { return "char"; }
   std::int64_t vocab_size() const override { return static_cast<std::int64_t>(characters_.size()); }

@@ -115,23 +115,49 @@ void save_tokenizer(const Tokenizer& tokenizer, const std::filesystem::path& fol
 
 bool is_learned_tokenizer(std::string_view spec) { return spec == "char" || spec.substr(0, kBpePrefix.size()) == kBpePrefix; }
 
-std::unique_ptr<Tokenizer> learn_tokenizer(std::string_view spec, std::span<const std::string_view> documents) {
-  if (spec == "char") return std::make_unique<CharTokenizer>(CharTokenizer::learn(documents));
+struct TokenizerLearner::State {
+  std::int64_t bpe_tokens = 0;  // 0: char
+  TextCharacters characters;
+  BpeTrainer bpe;
+};
+
+TokenizerLearner::TokenizerLearner(std::string_view spec) : state_(std::make_unique<State>()) {
+  if (spec == "char") return;
   if (!is_learned_tokenizer(spec)) {
     throw UserError(fmt::format("unknown tokenizer: use char, bpe:N or a tokenizer.json file; got \"{}\"", spec));
   }
   const std::string_view digits = spec.substr(kBpePrefix.size());
-  std::int64_t size = 0;
+  std::int64_t& size = state_->bpe_tokens;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), size);
-  if (error != std::errc() || end != digits.data() + digits.size() || size > INT32_MAX) {
+  if (error != std::errc() || end != digits.data() + digits.size() || size > INT32_MAX || size < 1) {
     throw UserError(fmt::format("bpe:N needs a number of tokens, as in bpe:4096; got \"{}\"", spec));
   }
-  BpeTrainer trainer;
-  for (const std::string_view document : documents) trainer.add_text(document);
+}
+
+TokenizerLearner::~TokenizerLearner() = default;
+TokenizerLearner::TokenizerLearner(TokenizerLearner&&) noexcept = default;
+TokenizerLearner& TokenizerLearner::operator=(TokenizerLearner&&) noexcept = default;
+
+void TokenizerLearner::add(std::string_view text) {
+  if (state_->bpe_tokens == 0) {
+    state_->characters.add(text);
+  } else {
+    state_->bpe.add_text(text);
+  }
+}
+
+std::unique_ptr<Tokenizer> TokenizerLearner::finish() {
+  if (state_->bpe_tokens == 0) return std::make_unique<CharTokenizer>(state_->characters.ascending());
   ByteLevelBpe bpe;
-  bpe.vocabulary = trainer.train(size, {std::string(kEndOfText)});
+  bpe.vocabulary = state_->bpe.train(state_->bpe_tokens, {std::string(kEndOfText)});
   bpe.special = {0};
-  return make_byte_level_bpe(std::move(bpe), std::string(spec));
+  return make_byte_level_bpe(std::move(bpe), fmt::format("{}{}", kBpePrefix, state_->bpe_tokens));
+}
+
+std::unique_ptr<Tokenizer> learn_tokenizer(std::string_view spec, std::span<const std::string_view> documents) {
+  TokenizerLearner learner(spec);
+  for (const std::string_view document : documents) learner.add(document);
+  return learner.finish();
 }
 
 }  // namespace reprise

@@ -86,8 +86,25 @@ class StreamDecoder {
 /// a line break's, or what stands between documents, or else id 0. UserError as `encode`.
 std::vector<std::int32_t> prompt_tokens(const Tokenizer& tokenizer, std::string_view prompt);
 
-/// Learns a tokenizer from `documents`: `spec` is "char" or "bpe:N" (N tokens, <|endoftext|> included). UserError for another
-/// spec, or a text too small for N.
+/// Learns a tokenizer from texts that come one after the other: `spec` is "char" or "bpe:N" (N tokens, <|endoftext|> included).
+class TokenizerLearner {
+ public:
+  /// UserError for another spec.
+  explicit TokenizerLearner(std::string_view spec);
+  ~TokenizerLearner();
+  TokenizerLearner(TokenizerLearner&&) noexcept;
+  TokenizerLearner& operator=(TokenizerLearner&&) noexcept;
+
+  void add(std::string_view text);
+  /// UserError when the text is too small for N.
+  std::unique_ptr<Tokenizer> finish();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+/// Learns a tokenizer from `documents`, as TokenizerLearner.
 std::unique_ptr<Tokenizer> learn_tokenizer(std::string_view spec, std::span<const std::string_view> documents);
 /// Says whether `spec` names a tokenizer to learn ("char", "bpe:N") rather than a file.
 bool is_learned_tokenizer(std::string_view spec);
