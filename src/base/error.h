@@ -19,6 +19,12 @@ class UserError : public Error {
   using Error::Error;
 };
 
+/// Something is too large for any memory: smaller sizes may do.
+class SizeError : public UserError {
+ public:
+  using UserError::UserError;
+};
+
 /// A bug in reprise.
 class InternalError : public Error {
  public:

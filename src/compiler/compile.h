@@ -23,7 +23,7 @@ struct CompileOptions {
   int threads = 1;
   ExecutorList executors;               // in the order they are asked
   std::filesystem::path dump;           // every stage is written here, numbered; empty: none
-  std::filesystem::path failures;       // where a failing stage leaves its trace; empty: `dump`, or the temporary folder
+  std::filesystem::path failures;       // where a failing stage leaves its trace; empty: `dump`, or a new folder among the temporary ones
   bool compare_passes = false;          // interpret before and after every pass and require equal bits
   /// Node by node: no pass that improves the trace, no other order, and no node writes over what it reads, the update of
   /// parameters and states apart.

@@ -2,15 +2,29 @@
 #include "compiler/stage_files.h"
 
 #include <fmt/format.h>
+#include <stdlib.h>
 
+#include <cerrno>
 #include <utility>
 
 #include "base/error.h"
 #include "io/directory.h"
+#include "io/file_error.h"
 #include "io/file_write.h"
 #include "ir/printer.h"
 
 namespace reprise {
+namespace {
+
+/// A new folder that nobody else uses.
+std::filesystem::path fresh_folder() {
+  std::string pattern = (std::filesystem::temp_directory_path() / "reprise-failed-XXXXXX").string();
+  if (::mkdtemp(pattern.data()) == nullptr) throw_file_error("create", pattern, errno);
+  return pattern;
+}
+
+}  // namespace
+
 StageFiles::StageFiles(std::filesystem::path dump, std::filesystem::path failures, std::string program)
     : dump_(std::move(dump)), failures_(std::move(failures)), program_(std::move(program)) {
   if (!dump_.empty()) make_directories(dump_);
@@ -27,7 +41,7 @@ void StageFiles::dump(std::string_view stage, const Trace& trace) {
 }
 
 std::string StageFiles::save_failing(std::string_view stage, const Trace& trace) const {
-  const std::filesystem::path folder = failures_.empty() ? std::filesystem::temp_directory_path() : failures_;
+  const std::filesystem::path folder = failures_.empty() ? fresh_folder() : failures_;
   make_directories(folder);
   const std::filesystem::path path = folder / fmt::format("reprise-{}-{}.failed.txt", program_, stage);
   write_text_file(path, print_trace(trace));

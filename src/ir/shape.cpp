@@ -33,7 +33,7 @@ void Shape::check_size() const {
   for (std::size_t i = 0; i < rank_; ++i) {
     // Extents of zero do not make the strides of the others small.
     if (__builtin_mul_overflow(n, std::max<std::int64_t>(dims_[i].extent, 1), &n) || n >= kMaxElements) {
-      throw UserError(fmt::format("the tensor is too large for any memory; give smaller sizes: {}", str()));
+      throw SizeError(fmt::format("the tensor is too large for any memory; give smaller sizes: {}", str()));
     }
   }
 }
