@@ -2,6 +2,8 @@
 // `reprise bench`: the training benchmark of a model, printed and as JSON.
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
+#include <optional>
 #include <string>
 
 #include <fmt/format.h>
@@ -56,7 +58,7 @@ std::string smaller_command(const ResolvedOptions& options, BenchmarkOptions ben
   };
   bench.micro_steps = 1;
   while (smaller()) {
-    if (static_cast<std::uint64_t>(predict_benchmark_bytes(bench)) <= available) return command_of(options, bench);
+    if (benchmark_fits(bench, available)) return command_of(options, bench);
   }
   return "";
 }
@@ -70,10 +72,13 @@ int run_bench(const ResolvedOptions& options) {
     bench.report = [](std::string_view line) { print_error(fmt::format("{}\n", line)); };
   }
   bench.suggest = [&options, smaller = bench](std::uint64_t available) { return smaller_command(options, smaller, available); };
+  // Opened first: what is measured is not lost to a folder that cannot be written.
+  OutputFile json(options.has("json") ? std::optional<std::filesystem::path>(options.get_text("json")) : std::nullopt);
   const BenchmarkResult result = run_benchmark(bench);
   if (json_only) print_error(summary_text(result));
   else fmt::print("{}", summary_text(result));
-  if (options.has("json")) write_text_file(options.get_text("json"), write_json(summary_json(result), 2) + "\n");
+  json.write(write_json(summary_json(result), 2) + "\n");
+  json.commit();
   return 0;
 }
 

@@ -7,6 +7,8 @@
 
 namespace reprise {
 
+/// The answer is no, or a check failed.
+inline constexpr int kExitNo = 1;
 inline constexpr int kExitUserError = 2;
 inline constexpr int kExitInternalError = 3;
 inline constexpr int kExitDeviceError = 4;
@@ -15,6 +17,7 @@ inline constexpr int kExitSignal = 128;
 
 int run_train(const ResolvedOptions& options);
 int run_generate(const ResolvedOptions& options);
+int run_eval(const ResolvedOptions& options);
 int run_bench(const ResolvedOptions& options);
 int run_trace(const ResolvedOptions& options);
 int run_run_trace(const ResolvedOptions& options);

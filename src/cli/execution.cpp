@@ -27,7 +27,9 @@ EngineOptions engine_options(const CompileOptions& compile) {
 }
 
 DType dtype_option(const ResolvedOptions& options) {
-  return options.has("dtype") && options.get_text("dtype") == "bfloat16" ? DType::bfloat16 : DType::float32;
+  if (!options.has("dtype")) return DType::float32;
+  const std::string& name = options.get_text("dtype");
+  return name == "bfloat16" ? DType::bfloat16 : name == "float64" ? DType::float64 : DType::float32;
 }
 
 Rounding rounding_option(const ResolvedOptions& options) {

@@ -30,6 +30,7 @@ int run_command(const ResolvedOptions& options) {
   switch (options.command()) {
     case Command::train: return run_train(options);
     case Command::generate: return run_generate(options);
+    case Command::eval: return run_eval(options);
     case Command::bench: return run_bench(options);
     case Command::trace: return run_trace(options);
     case Command::run_trace: return run_run_trace(options);

@@ -30,7 +30,6 @@
 #include "train/checkpoint.h"
 #include "train/dataset.h"
 #include "train/run_directory.h"
-#include "train/text_source.h"
 #include "train/trainer.h"
 
 namespace reprise {
@@ -89,15 +88,22 @@ std::string choose_tokenizer(const ResolvedOptions& options, const ModelSource& 
   return options.get_text("tokenizer");
 }
 
-Dataset make_dataset(const ResolvedOptions& options, const ModelSource& source, const RunDirectory& run) {
-  if (has_dataset(run.data())) return open_dataset(run.data());
+DatasetOptions dataset_options(const ResolvedOptions& options, const ModelSource& source) {
   DatasetOptions data;
   data.paths = options.get_list("data");
   data.validation = options.get_text("val_data");
+  data.format = *parse_data_format(options.get_text("data_format"));
+  if (options.given("text_field")) data.text_field = options.get_text("text_field");
+  data.mask_prompt = options.get_flag("mask_prompt");
   data.tokenizer = choose_tokenizer(options, source);
   data.block_size = training_length(options, source);
   data.warn = [](const std::string& message) { log_warning(message); };
-  return build_dataset(run.data(), data);
+  return data;
+}
+
+Dataset make_dataset(const ResolvedOptions& options, const ModelSource& source, const RunDirectory& run) {
+  const DatasetOptions data = dataset_options(options, source);
+  return has_dataset(run.data()) ? open_dataset(run.data(), data) : build_dataset(run.data(), data);
 }
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return a / b + (a % b != 0 ? 1 : 0); }
@@ -109,8 +115,11 @@ std::int64_t total_steps(const ResolvedOptions& options, const TrainerOptions& t
   if (options.has("max_steps")) return options.get_int("max_steps");
   const std::int64_t rows = train.micro_batch_size * train.micro_steps;
   if (options.has("max_tokens")) return ceil_div(options.get_int("max_tokens"), rows * train.block_size);
-  const BatchSampler sampler(data.train.tokens().size(), {train.block_size, train.micro_batch_size, train.micro_steps, train.seed});
-  const double windows = options.get_number("epochs") * static_cast<double>(sampler.windows_per_epoch());
+  const BatchOptions batch{train.block_size, train.micro_batch_size, train.micro_steps, train.seed};
+  const std::int64_t tokens = data.train.tokens().size();
+  const std::int64_t epoch = train.pack_documents ? DocumentPacking(data.train.documents(), tokens, train.block_size).row_count()
+                                                  : BatchSampler(tokens, batch).windows_per_epoch();
+  const double windows = options.get_number("epochs") * static_cast<double>(epoch);
   return std::max<std::int64_t>(1, static_cast<std::int64_t>(std::ceil(std::min(windows / static_cast<double>(rows), kMostSteps))));
 }
 
@@ -141,6 +150,7 @@ TrainerOptions trainer_options(const ResolvedOptions& options, const ModelSource
   train.block_size = training_length(options, source);
   train.micro_batch_size = options.get_int("micro_batch_size");
   train.micro_steps = options.get_int("global_batch_size") / train.micro_batch_size;
+  train.pack_documents = options.get_flag("pack_documents");
   if (options.has("trainable")) train.trainable = fmt::format("{}", fmt::join(options.get_list("trainable"), ","));
   train.adamw.beta1 = options.get_number("beta1");
   train.adamw.beta2 = options.get_number("beta2");
@@ -165,7 +175,9 @@ TrainerOptions trainer_options(const ResolvedOptions& options, const ModelSource
 
 std::string data_line(const ResolvedOptions& options, const Dataset& data) {
   const std::vector<std::string>& paths = options.get_list("data");
-  std::string text = paths.size() == 1 ? fs::path(paths[0]).filename().string() : fmt::format("{} files", paths.size());
+  const bool one_file = paths.size() == 1 && data.files <= 1;
+  const std::int64_t files = data.files > 0 ? data.files : static_cast<std::int64_t>(paths.size());
+  std::string text = one_file ? fs::path(paths[0]).filename().string() : fmt::format("{} files", files);
   if (data.text_bytes > 0) text += ": " + format_bytes(data.text_bytes);
   text += fmt::format(", {} {}; {} train", data.tokenizer->vocab_size(), data.tokenizer->kind() == "char" ? "characters" : "tokens in the vocabulary",
                       format_count(data.train.tokens().size()));
@@ -191,13 +203,6 @@ RunDirectory make_run(const ResolvedOptions& options) {
   return RunDirectory::create(options.get_text("out"), config_text(options), options.get_flag("overwrite"));
 }
 
-/// Whether reading it uses it up: standard input, a pipe.
-bool is_stream(const std::string& path) {
-  std::error_code ignored;
-  const fs::file_status status = fs::status(path, ignored);
-  return path == "-" || (fs::exists(status) && !fs::is_regular_file(status) && !fs::is_directory(status));
-}
-
 /// The run's options must read back when it is resumed. Names of files are bytes, but TOML is UTF-8.
 void check_config_reads_back(const ResolvedOptions& options) {
   try {
@@ -210,10 +215,7 @@ void check_config_reads_back(const ResolvedOptions& options) {
 /// What must hold before a folder is made, or an old run removed: the model and the text are there.
 void check_inputs(const ResolvedOptions& options) {
   check_config_reads_back(options);
-  choose_model(options, nullptr);
-  for (const std::string& path : options.get_list("data")) {
-    if (!is_stream(path)) TextDocument::load(path);
-  }
+  check_data_files(dataset_options(options, choose_model(options, nullptr)));
 }
 
 int train_in(const RunDirectory& run, const ResolvedOptions& options, const std::atomic<int>& signal) {

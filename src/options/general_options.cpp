@@ -12,6 +12,7 @@ using enum OptionGroup;
 
 constexpr CommandSet kTrain = only(Command::train);
 constexpr CommandSet kGenerate = only(Command::generate);
+constexpr CommandSet kEval = only(Command::eval);
 constexpr CommandSet kBench = only(Command::bench);
 constexpr CommandSet kTrace = only(Command::trace);
 constexpr CommandSet kRunTrace = only(Command::run_trace);
@@ -19,7 +20,7 @@ constexpr CommandSet kModels = only(Command::models);
 constexpr CommandSet kInfo = only(Command::info);
 constexpr CommandSet kExport = only(Command::export_model);
 constexpr CommandSet kCompletion = only(Command::completion);
-constexpr CommandSet kAll = kTrain | kGenerate | kBench | kTrace | kRunTrace | kModels | kInfo | kExport | kCompletion;
+constexpr CommandSet kAll = kTrain | kGenerate | kEval | kBench | kTrace | kRunTrace | kModels | kInfo | kExport | kCompletion;
 
 constexpr std::array kRows{
     OptionRow{.name = "dtype", .kind = choice, .group = numerics, .commands = kTrain | kBench | kTrace, .default_text = "float32",
@@ -30,21 +31,21 @@ constexpr std::array kRows{
               .choices = "stochastic|nearest", .help = "how updated bfloat16 parameters and moments are rounded without master weights"},
     OptionRow{.name = "recompute", .kind = choice, .group = execution, .commands = kTrain | kBench | kTrace, .default_text = "none",
               .choices = "none", .changes_on_resume = true, .help = "which saved values the backward computes again"},
-    OptionRow{.name = "executors", .kind = list, .group = execution, .commands = kTrain | kGenerate | kBench | kTrace | kRunTrace,
+    OptionRow{.name = "executors", .kind = list, .group = execution, .commands = kTrain | kGenerate | kEval | kBench | kTrace | kRunTrace,
               .default_text = "onednn,loops,reference", .choices = "onednn|loops|reference", .help = "executors in order of preference"},
-    OptionRow{.name = "threads", .kind = integer, .group = execution, .commands = kTrain | kGenerate | kBench | kRunTrace, .default_text = "0",
+    OptionRow{.name = "threads", .kind = integer, .group = execution, .commands = kTrain | kGenerate | kEval | kBench | kRunTrace, .default_text = "0",
               .minimum = 0, .maximum = 4096, .changes_on_resume = true, .help = "threads to compute with; 0 is all processors"},
     OptionRow{.name = "seed", .kind = integer, .group = general, .commands = kTrain | kGenerate | kBench | kTrace | kRunTrace,
               .default_text = "1337", .minimum = 0, .help = "seed of every random draw; the same seed gives the same bits"},
     OptionRow{.name = "dump", .kind = path, .group = general, .commands = kTrain | kBench | kTrace, .placeholder = "DIR", .command_line_only = true,
               .help = "write every stage of the compile into this folder"},
-    OptionRow{.name = "json", .kind = path, .group = general, .commands = kBench | kModels | kInfo, .placeholder = "FILE", .command_line_only = true,
+    OptionRow{.name = "json", .kind = path, .group = general, .commands = kEval | kBench | kModels | kInfo, .placeholder = "FILE", .command_line_only = true,
               .help = "write the results as JSON too; - is standard output"},
-    OptionRow{.name = "quiet", .kind = flag, .group = general, .commands = kTrain | kGenerate | kBench | kTrace | kRunTrace,
+    OptionRow{.name = "quiet", .kind = flag, .group = general, .commands = kTrain | kGenerate | kEval | kBench | kTrace | kRunTrace,
               .default_text = "False", .command_line_only = true, .help = "print results only, no progress"},
-    OptionRow{.name = "config", .kind = path, .group = general, .commands = kTrain | kGenerate | kBench | kTrace, .placeholder = "FILE.toml",
+    OptionRow{.name = "config", .kind = path, .group = general, .commands = kTrain | kGenerate | kEval | kBench | kTrace, .placeholder = "FILE.toml",
               .command_line_only = true, .help = "read options from a TOML file; the command line wins"},
-    OptionRow{.name = "print_config", .kind = flag, .group = general, .commands = kTrain | kGenerate | kBench | kTrace,
+    OptionRow{.name = "print_config", .kind = flag, .group = general, .commands = kTrain | kGenerate | kEval | kBench | kTrace,
               .default_text = "False", .command_line_only = true, .help = "print the resolved options as TOML and stop"},
     OptionRow{.name = "shell", .kind = choice, .group = general, .commands = kCompletion, .choices = "bash|zsh|fish", .command_line_only = true,
               .help = "the shell to complete for"},

@@ -12,6 +12,7 @@ using enum OptionGroup;
 
 constexpr CommandSet kTrain = only(Command::train);
 constexpr CommandSet kGenerate = only(Command::generate);
+constexpr CommandSet kEval = only(Command::eval);
 constexpr CommandSet kBench = only(Command::bench);
 constexpr CommandSet kTrace = only(Command::trace);
 constexpr CommandSet kModels = only(Command::models);
@@ -27,11 +28,13 @@ constexpr std::array kRows{
               .help = "a name (see reprise models), a Hugging Face folder, a run folder or a .toml file"},
     OptionRow{.name = "model", .kind = text, .group = model, .commands = kGenerate, .placeholder = "RUN", .aliases = "model_name",
               .help = "a run folder, or a Hugging Face folder with its tokenizer"},
-    OptionRow{.name = "ignore_config_keys", .kind = list, .group = model, .commands = kTrain | kGenerate | kBench | kTrace | kModels | kExport,
+    OptionRow{.name = "model", .kind = text, .group = model, .commands = kEval, .placeholder = "MODEL", .aliases = "model_name",
+              .help = "a run folder, a checkpoint of one (RUN/step-N), or a Hugging Face folder with its tokenizer"},
+    OptionRow{.name = "ignore_config_keys", .kind = list, .group = model, .commands = kTrain | kGenerate | kEval | kBench | kTrace | kModels | kExport,
               .placeholder = "KEY,...", .help = "keys of a config.json that are not known here and do not change what the model computes"},
     OptionRow{.name = "n_layers", .kind = integer, .group = model, .commands = kTrain | kBench | kTrace, .minimum = 1, .maximum = 10000, .aliases = "n_layer",
               .help = "number of layers, instead of the model's own"},
-    OptionRow{.name = "block_size", .kind = integer, .group = model, .commands = kTrain | kBench | kTrace, .minimum = 1, .maximum = 1e9,
+    OptionRow{.name = "block_size", .kind = integer, .group = model, .commands = kTrain | kEval | kBench | kTrace, .minimum = 1, .maximum = 1e9,
               .help = "sequence length in tokens, at most the model's own, which is the default"},
     OptionRow{.name = "init_from", .kind = path, .group = model, .commands = kTrain, .placeholder = "FOLDER",
               .help = "start from the weights of a Hugging Face folder, such as a run's model/"},

@@ -9,7 +9,7 @@
 
 namespace reprise {
 
-enum class Command : std::uint8_t { train, generate, bench, trace, run_trace, models, info, export_model, completion };
+enum class Command : std::uint8_t { train, generate, eval, bench, trace, run_trace, models, info, export_model, completion };
 
 /// A set of commands, one bit each.
 using CommandSet = std::uint32_t;

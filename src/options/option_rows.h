@@ -11,6 +11,7 @@ namespace reprise {
 std::span<const OptionRow> model_option_rows();
 std::span<const OptionRow> train_option_rows();
 std::span<const OptionRow> generate_option_rows();
+std::span<const OptionRow> eval_option_rows();
 std::span<const OptionRow> bench_option_rows();
 std::span<const OptionRow> trace_option_rows();
 std::span<const OptionRow> export_option_rows();

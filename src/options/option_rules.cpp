@@ -160,6 +160,7 @@ void apply_option_rules(ResolvedOptions& options) {
     case Command::bench: check_bench(options); break;
     case Command::generate: check_generate(options); break;
     case Command::trace: check_numerics(options); break;
+    case Command::eval:
     case Command::run_trace:
     case Command::models:
     case Command::info:
@@ -179,6 +180,7 @@ void require_options(const ResolvedOptions& options) {
     if (!options.has("out")) missing.emplace_back("--out RUN");
   }
   if (options.command() == Command::export_model && !options.has("out")) missing.emplace_back("--out DIR");
+  if (options.command() == Command::eval && !options.has("data")) missing.emplace_back("--data PATH...");
   if (missing.empty()) return;
   fail(fmt::format("{0} needs {1}: reprise {0} {2}", command.name, fmt::join(missing, " and "), command.usage));
 }

@@ -13,6 +13,7 @@ namespace {
 constexpr std::array kCommands{
     CommandRow{Command::train, "train", "model", false, "--data PATH... --out RUN [MODEL]", "train a model on text"},
     CommandRow{Command::generate, "generate", "model", true, "RUN [--prompt TEXT]", "write text with a trained model"},
+    CommandRow{Command::eval, "eval", "model", true, "MODEL --data PATH...", "measure the loss of a model on text"},
     CommandRow{Command::bench, "bench", "model", false, "[MODEL]", "time the training step of a model on random tokens"},
     CommandRow{Command::trace, "trace", "model", true, "MODEL [--stage STAGE]", "print the program a model is traced to"},
     CommandRow{Command::run_trace, "run-trace", "file", true, "FILE", "run a printed trace on seeded inputs"},
@@ -24,7 +25,7 @@ constexpr std::array kCommands{
 
 std::vector<OptionRow> make_table() {
   std::vector<OptionRow> table;
-  for (const auto rows : {model_option_rows(), train_option_rows(), generate_option_rows(), bench_option_rows(),
+  for (const auto rows : {model_option_rows(), train_option_rows(), generate_option_rows(), eval_option_rows(), bench_option_rows(),
                           trace_option_rows(), export_option_rows(), general_option_rows()}) {
     table.insert(table.end(), rows.begin(), rows.end());
   }

@@ -11,12 +11,21 @@ using enum OptionKind;
 using enum OptionGroup;
 
 constexpr CommandSet kTrain = only(Command::train);
+constexpr CommandSet kEval = only(Command::eval);
 
 constexpr std::array kRows{
-    OptionRow{.name = "data", .kind = paths, .group = data, .commands = kTrain, .placeholder = "PATH...",
-              .help = "text files to train on"},
+    OptionRow{.name = "data", .kind = paths, .group = data, .commands = kTrain | kEval, .placeholder = "PATH...",
+              .help = "files or folders: text, JSON lines, token files; .gz and .zst are read too, - is standard input"},
     OptionRow{.name = "val_data", .kind = text, .group = data, .commands = kTrain, .default_text = "0.1", .placeholder = "PATH|FRACTION",
-              .help = "text file to validate on, or the share of the training text kept for it; 0 is no validation"},
+              .help = "file or folder to validate on, or the share of the training data kept for it; 0 is no validation"},
+    OptionRow{.name = "data_format", .kind = choice, .group = data, .commands = kTrain | kEval, .default_text = "auto",
+              .choices = "auto|text|jsonl|llm.c|nanogpt", .help = "what the files hold: auto goes by name (.jsonl, .ndjson) and by the header of llm.c's .bin"},
+    OptionRow{.name = "text_field", .kind = text, .group = data, .commands = kTrain | kEval, .placeholder = "NAME",
+              .help = "field of a JSON line that holds its text; by default text, or prompt and completion"},
+    OptionRow{.name = "mask_prompt", .kind = flag, .group = data, .commands = kTrain | kEval, .default_text = "True",
+              .help = "of JSON lines with prompt and completion, learn the completion only"},
+    OptionRow{.name = "pack_documents", .kind = flag, .group = data, .commands = kTrain, .default_text = "False",
+              .help = "fill rows with whole documents, which do not attend to one another, instead of windows of the running text"},
     OptionRow{.name = "tokenizer", .kind = text, .group = data, .commands = kTrain, .default_text = "char", .placeholder = "char|bpe:N|FILE",
               .help = "one token per character, byte-level BPE with N tokens trained on the data, or a tokenizer.json or .tiktoken file"},
     OptionRow{.name = "out", .kind = path, .group = output, .commands = kTrain, .placeholder = "RUN",

@@ -9,10 +9,12 @@
 #include <numeric>
 #include <set>
 
+#include "base/error.h"
 #include "base/philox.h"
 #include "executor/engine.h"
 #include "ir/printer.h"
 #include "nn/gpt.h"
+#include "runtime/arena.h"
 #include "train/gpt_programs.h"
 #include "train/matmul_peak.h"
 #include "train/model_flops.h"
@@ -106,6 +108,26 @@ void add_times(const BenchmarkOptions& options, const std::vector<double>& count
   result.model_flop_utilization_percent = 100 * flops / seconds / peak_flops;
 }
 
+std::string suggestion(const BenchmarkOptions& options, std::uint64_t available) {
+  return options.suggest ? options.suggest(available) : std::string();
+}
+
+/// Before anything is measured or traced.
+void refuse_what_is_clearly_too_large(const BenchmarkOptions& options, std::uint64_t available) {
+  const std::int64_t least = least_bytes(program_options(options));
+  if (static_cast<std::uint64_t>(least) <= available) return;
+  require_memory(least, available, "the benchmark (parameters and moments alone)", suggestion(options, available));
+}
+
+GptPrograms compile_benchmark(const BenchmarkOptions& options, std::uint64_t available) {
+  try {
+    return compile_gpt(program_options(options), options.compile);
+  } catch (const SizeError& error) {
+    const std::string smaller = suggestion(options, available);
+    throw UserError(error.what() + (smaller.empty() ? "" : "; this fits: " + smaller));
+  }
+}
+
 BenchmarkResult describe(const BenchmarkOptions& options) {
   BenchmarkResult result;
   result.model_name = options.config.name;
@@ -120,27 +142,26 @@ BenchmarkResult describe(const BenchmarkOptions& options) {
 
 }  // namespace
 
-std::int64_t predict_benchmark_bytes(const BenchmarkOptions& options) {
-  CompileOptions compile = options.compile;
-  compile.dump.clear();
-  return lay_out_engine(compile_gpt(program_options(options), compile).list()).peak_bytes();
+bool benchmark_fits(const BenchmarkOptions& options, std::uint64_t available) {
+  return programs_fit(program_options(options), options.compile, available);
 }
 
 BenchmarkResult run_benchmark(const BenchmarkOptions& options) {
+  const std::uint64_t available = available_memory_bytes();
+  refuse_what_is_clearly_too_large(options, available);
   BenchmarkResult result = describe(options);
   const double peak_flops = measure_matmul_peak(options.compile, options.peak_seconds);
 
   const Clock::time_point compiling = Clock::now();
-  const GptPrograms programs = compile_gpt(program_options(options), options.compile);
+  const GptPrograms programs = compile_benchmark(options, available);
   EngineOptions engine_options;
   engine_options.threads = options.compile.threads;
   engine_options.target = options.compile.target;
   engine_options.executors = options.compile.executors;
   engine_options.what = "the benchmark";
-  const std::uint64_t available = available_memory_bytes();
   engine_options.available_bytes = available;
   const std::int64_t needed = lay_out_engine(programs.list()).peak_bytes();
-  if (static_cast<std::uint64_t>(needed) > available && options.suggest) engine_options.suggestion = options.suggest(available);
+  if (static_cast<std::uint64_t>(needed) > available) engine_options.suggestion = suggestion(options, available);
   Engine engine(programs.list(), engine_options);
   result.compile_ms = ms_since(compiling);
   count_kernels(programs, result);
@@ -154,7 +175,7 @@ BenchmarkResult run_benchmark(const BenchmarkOptions& options) {
   initialize_weights(programs, options.seed, engine);
   const std::vector<std::uint16_t> tokens = random_tokens(options);
   const TrainerOptions runner = runner_options(options);
-  StepRunner steps(programs, engine, runner, TokenView(std::span<const std::uint16_t>(tokens)));
+  StepRunner steps(programs, engine, runner, TokenView(std::span<const std::uint16_t>(tokens)), nullptr);
   std::vector<double> counted;
   for (std::int64_t i = 0; i < options.max_iters; ++i) {
     const Clock::time_point start = Clock::now();

@@ -68,7 +68,7 @@ struct BenchmarkResult {
 BenchmarkResult run_benchmark(const BenchmarkOptions& options);
 
 /// The bytes that run_benchmark would need, without running it.
-std::int64_t predict_benchmark_bytes(const BenchmarkOptions& options);
+bool benchmark_fits(const BenchmarkOptions& options, std::uint64_t available);
 
 /// The summary, one figure a line.
 std::string summary_text(const BenchmarkResult& result);

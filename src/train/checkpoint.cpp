@@ -13,12 +13,16 @@
 #include "io/json.h"
 #include "io/json_view.h"
 #include "io/safetensors.h"
+#include "nn/weight_conversion.h"
 
 namespace reprise {
 namespace {
 
 constexpr std::int64_t kFormatVersion = 1;
 constexpr std::string_view kStepPrefix = "step-";
+constexpr const char* kState = "state.json";
+constexpr const char* kParameters = "model.safetensors";
+constexpr const char* kOptimizer = "optimizer.safetensors";
 
 /// The N of a folder called step-N.
 std::optional<std::int64_t> step_of(std::string_view name) {
@@ -38,6 +42,15 @@ std::vector<std::int64_t> checkpoint_steps(const std::filesystem::path& run) {
   }
   std::sort(steps.begin(), steps.end());
   return steps;
+}
+
+/// What of a checkpoint is missing; empty: nothing.
+std::string missing_part(const std::filesystem::path& checkpoint) {
+  std::error_code ignored;
+  for (const char* part : {kState, kParameters, kOptimizer}) {
+    if (!std::filesystem::exists(checkpoint / part, ignored)) return part;
+  }
+  return "";
 }
 
 std::filesystem::path checkpoint_path(const std::filesystem::path& run, std::int64_t step) {
@@ -132,28 +145,55 @@ void save_checkpoint(const std::filesystem::path& run, const TrainState& state, 
                      std::span<const TensorSlot> optimizer, std::int64_t keep_last) {
   const std::filesystem::path final_path = checkpoint_path(run, state.step);
   StagedDirectory folder(final_path);
-  save_weights(folder.path() / "model.safetensors", parameters);
-  save_weights(folder.path() / "optimizer.safetensors", optimizer);
-  write_text_file(folder.path() / "state.json", state_json(state));
+  save_weights(folder.path() / kParameters, parameters);
+  save_weights(folder.path() / kOptimizer, optimizer);
+  write_text_file(folder.path() / kState, state_json(state));
   folder.commit();
   replace_symlink(run / "latest", final_path.filename());
   remove_old_checkpoints(run, keep_last);
 }
 
 std::optional<std::filesystem::path> latest_checkpoint(const std::filesystem::path& run) {
-  std::error_code error;
   const std::filesystem::path link = run / "latest";
-  if (std::filesystem::exists(link / "state.json", error)) return std::filesystem::canonical(link);
+  if (missing_part(link).empty()) return std::filesystem::canonical(link);
   const std::vector<std::int64_t> steps = checkpoint_steps(run);
   if (steps.empty()) return std::nullopt;
-  return checkpoint_path(run, steps.back());
+  for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
+    if (missing_part(checkpoint_path(run, *step)).empty()) return checkpoint_path(run, *step);
+  }
+  const std::filesystem::path newest = checkpoint_path(run, steps.back());
+  throw UserError(fmt::format("no checkpoint of the run is complete; bring back what is missing, or start another run; of the newest, {}, this is gone: {}",
+                              newest.string(), missing_part(newest)));
+}
+
+bool is_checkpoint(const std::filesystem::path& path) {
+  std::error_code ignored;
+  return std::filesystem::exists(path / kState, ignored) && std::filesystem::exists(path / kParameters, ignored);
+}
+
+void load_parameters(const std::filesystem::path& checkpoint, std::span<const TensorSlot> parameters) {
+  read_state(checkpoint / kState);
+  const SafetensorsFile file = SafetensorsFile::open(checkpoint / kParameters);
+  check_matching(file, parameters);
+  for (const TensorSlot& slot : parameters) {
+    const SafetensorsTensor& tensor = *file.find(slot.name);
+    if (!is_floating(tensor.dtype)) {
+      throw UserError(fmt::format("{}: wrong dtype of {}; weights are floating: {}", file.path().string(), slot.name, dtype_name(tensor.dtype)));
+    }
+    if (const auto bad = first_not_finite(tensor.dtype, tensor.bytes)) {
+      throw UserError(fmt::format("{}: {}: the weights hold a value that is not finite; take an earlier checkpoint: element {}", file.path().string(),
+                                  slot.name, *bad));
+    }
+    convert_elements(tensor.dtype, tensor.bytes, slot.dtype, slot.bytes);
+    file.release(tensor);
+  }
 }
 
 TrainState load_checkpoint(const std::filesystem::path& checkpoint, std::span<const TensorSlot> parameters,
                            std::span<const TensorSlot> optimizer) {
-  const TrainState state = read_state(checkpoint / "state.json");
-  load_exact(checkpoint / "model.safetensors", parameters);
-  load_exact(checkpoint / "optimizer.safetensors", optimizer);
+  const TrainState state = read_state(checkpoint / kState);
+  load_exact(checkpoint / kParameters, parameters);
+  load_exact(checkpoint / kOptimizer, optimizer);
   return state;
 }
 

@@ -38,14 +38,21 @@ struct TrainState {
 void save_checkpoint(const std::filesystem::path& run, const TrainState& state, std::span<const TensorSlot> parameters,
                      std::span<const TensorSlot> optimizer, std::int64_t keep_last);
 
-/// Returns the folder that a resumed run starts from: where RUN/latest points, else the highest RUN/step-N; nothing when
-/// there is none.
+/// Returns the folder that a resumed run starts from: where RUN/latest points, else the highest RUN/step-N, of those that are
+/// complete; nothing when there is no checkpoint. UserError when there are some and none is complete.
 std::optional<std::filesystem::path> latest_checkpoint(const std::filesystem::path& run);
+
+/// Whether `path` is the folder of a checkpoint.
+bool is_checkpoint(const std::filesystem::path& path);
 
 /// Reads a checkpoint folder into the slots. UserError naming file and tensor when one is missing, unknown, or of another
 /// dtype or shape, or when the format version is newer than this program.
 TrainState load_checkpoint(const std::filesystem::path& checkpoint, std::span<const TensorSlot> parameters,
                            std::span<const TensorSlot> optimizer);
+
+/// Reads a checkpoint's parameters alone, converting between floating dtypes. UserError as load_checkpoint, but for dtypes, and when
+/// a value is NaN or infinite.
+void load_parameters(const std::filesystem::path& checkpoint, std::span<const TensorSlot> parameters);
 
 /// Writes the slots as one safetensors file.
 void save_weights(const std::filesystem::path& path, std::span<const TensorSlot> slots);

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "nn/gpt.h"
 #include "nn/gpt_trace.h"
 
 namespace reprise {
@@ -18,6 +19,7 @@ GptTraceOptions trace_options(const GptProgramOptions& options) {
   trace.batch = options.micro_batch_size;
   trace.length = options.block_size;
   trace.dtype = options.dtype;
+  trace.packed = options.packed;
   trace.table_rows = std::max(options.block_size, options.cache_length);
   return trace;
 }
@@ -72,7 +74,9 @@ GptPrograms compile_gpt(const GptProgramOptions& options, const CompileOptions& 
     keep_shared(programs, traced);
   }
   if (options.evaluate) {
-    TracedProgram traced = trace_eval(options.config, trace_options(options));
+    GptTraceOptions with_losses = trace_options(options);
+    with_losses.token_losses = options.token_losses;
+    TracedProgram traced = trace_eval(options.config, with_losses);
     programs.eval = compile_trace(make_pure(traced.trace, compile).trace, compile);
     keep_shared(programs, traced);
   }
@@ -89,6 +93,24 @@ GptPrograms compile_gpt(const GptProgramOptions& options, const CompileOptions& 
     keep_shared(programs, prefill);
   }
   return programs;
+}
+
+std::int64_t least_bytes(const GptProgramOptions& options) {
+  const std::int64_t parameters = parameter_count(options.config);
+  const auto width = static_cast<std::int64_t>(dtype_size(options.dtype));
+  if (!options.train || options.trainable != "*") return parameters * width;
+  const bool masters = options.adamw.master_weights;
+  return parameters * (width + 2 * (masters ? 4 : width) + (masters ? 4 : 0));  // the moments are as wide as what is updated
+}
+
+bool programs_fit(const GptProgramOptions& options, CompileOptions compile, std::uint64_t available) {
+  compile.dump.clear();
+  try {
+    if (static_cast<std::uint64_t>(least_bytes(options)) > available) return false;
+    return static_cast<std::uint64_t>(lay_out_engine(compile_gpt(options, compile).list()).peak_bytes()) <= available;
+  } catch (const SizeError&) {
+    return false;
+  }
 }
 
 void load_tables(const GptPrograms& programs, Engine& engine) {

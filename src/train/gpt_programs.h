@@ -25,6 +25,8 @@ struct GptProgramOptions {
   std::int64_t micro_steps = 1;
   std::string trainable = "*";
   AdamWOptions adamw;
+  bool packed = false;                 // rows of step, accumulate and eval hold several documents (nn/gpt_trace.h)
+  bool token_losses = false;           // eval gives the loss of each target too
   bool train = true;                   // step, and accumulate with several micro-steps
   bool evaluate = false;               // eval, in batches of micro_batch_size
   bool generate = false;               // prefill and decode
@@ -47,6 +49,12 @@ struct GptPrograms {
 
 /// Traces and compiles. UserError for sizes that do not fit the model.
 GptPrograms compile_gpt(const GptProgramOptions& options, const CompileOptions& compile);
+
+/// Bytes that an engine of these programs takes at least: for parameters and, when all are trained, the optimizer's states. Nothing
+/// is traced for it.
+std::int64_t least_bytes(const GptProgramOptions& options);
+/// Whether an engine of these programs fits into `available` bytes. They are compiled only where the least bytes fit.
+bool programs_fit(const GptProgramOptions& options, CompileOptions compile, std::uint64_t available);
 
 /// Writes the rotary tables into the engine.
 void load_tables(const GptPrograms& programs, Engine& engine);

@@ -18,6 +18,17 @@ std::optional<std::size_t> find_input(const Program& program, std::string_view n
   return std::nullopt;
 }
 
+/// Where a batch is filled in.
+BatchSpans<std::int64_t> batch_of(Program& program, std::size_t tokens, std::size_t targets, const std::optional<std::size_t>& positions) {
+  return {program.input_as<std::int64_t>(tokens), program.input_as<std::int64_t>(targets),
+          positions ? program.input_as<std::int64_t>(*positions) : std::span<std::int64_t>()};
+}
+
+BatchSampler sampler_of(const TrainerOptions& options, const TokenView& tokens, const DocumentPacking* packing) {
+  const BatchOptions batch{options.block_size, options.micro_batch_size, options.micro_steps, options.seed};
+  return packing != nullptr ? BatchSampler(*packing, batch) : BatchSampler(tokens.size(), batch);
+}
+
 /// Writes a floating scalar in the input's own dtype.
 void set_floating(Program& program, std::size_t input, double value) {
   const Trace& trace = program.trace();
@@ -38,6 +49,7 @@ StepRunner::Inputs StepRunner::inputs_of(const Program& program) {
   inputs.tokens = program.input_index("tokens");
   inputs.targets = program.input_index("targets");
   inputs.inv_kept = program.input_index("inv_kept");
+  inputs.positions = find_input(program, "positions");
   inputs.lr = find_input(program, "lr");
   inputs.step = find_input(program, "step");
   inputs.rounding_seed = find_input(program, "rounding_seed");
@@ -46,24 +58,29 @@ StepRunner::Inputs StepRunner::inputs_of(const Program& program) {
   return inputs;
 }
 
-StepRunner::StepRunner(const GptPrograms& programs, Engine& engine, const TrainerOptions& options, const TokenView& tokens)
+StepRunner::StepRunner(const GptPrograms& programs, Engine& engine, const TrainerOptions& options, const TokenView& tokens,
+                       const DocumentPacking* packing)
     : step_(engine.program("step")),
       accumulate_(engine.has_program("accumulate") ? &engine.program("accumulate") : nullptr),
       step_inputs_(inputs_of(step_)),
-      sampler_(tokens.size(), {options.block_size, options.micro_batch_size, options.micro_steps, options.seed}),
+      sampler_(sampler_of(options, tokens, packing)),
       tokens_(tokens),
       schedule_(options.schedule),
       seed_(options.seed),
       micro_steps_(options.micro_steps),
       words_(programs.training->random_words),
-      inv_kept_(1.0 / static_cast<double>(options.micro_batch_size * options.micro_steps * options.block_size)),
       norm_output_(programs.training->forward_outputs),
       has_norm_(programs.training->has_grad_norm) {
   if (accumulate_ != nullptr) accumulate_inputs_ = inputs_of(*accumulate_);
 }
 
 void StepRunner::feed(Program& program, const Inputs& inputs, std::int64_t step, std::int64_t micro_step) {
-  sampler_.fill(step, micro_step, tokens_, program.input_as<std::int64_t>(inputs.tokens), program.input_as<std::int64_t>(inputs.targets));
+  sampler_.fill(step, micro_step, tokens_, batch_of(program, inputs.tokens, inputs.targets, inputs.positions));
+  if (counted_step_ != step) {
+    const std::int64_t kept = sampler_.kept_targets(step, tokens_);
+    inv_kept_ = kept > 0 ? 1.0 / static_cast<double>(kept) : 0.0;
+    counted_step_ = step;
+  }
   set_floating(program, inputs.inv_kept, inv_kept_);
   const auto seed = static_cast<std::int64_t>(seed_);
   if (inputs.rng_seed) program.set_scalar(*inputs.rng_seed, seed);
@@ -103,21 +120,24 @@ std::optional<NonFinite> StepRunner::run_checked(std::int64_t step, bool loss) {
   return step_.run_checked(loss ? 0 : norm_output_);
 }
 
-double evaluate_batches(Engine& engine, const ValidationBatches& batches, const TokenView& tokens, const TrainerOptions& options) {
+std::optional<double> evaluate_batches(Engine& engine, const ValidationBatches& batches, const TokenView& tokens, const TrainerOptions& options) {
   Program& program = engine.program("eval");
   const std::size_t inputs = program.input_index("tokens");
   const std::size_t targets = program.input_index("targets");
+  const std::optional<std::size_t> positions = find_input(program, "positions");
   const std::int64_t all = batches.batch_count();
   const std::int64_t measured = options.eval_batches > 0 ? std::min(options.eval_batches, all) : all;
   double loss = 0;
   std::int64_t kept = 0;
   for (std::int64_t i = 0; i < measured; ++i) {
-    const std::span<std::int64_t> wanted = program.input_as<std::int64_t>(targets);
-    batches.fill(i * all / measured, tokens, program.input_as<std::int64_t>(inputs), wanted);
-    kept += std::count_if(wanted.begin(), wanted.end(), [](std::int64_t target) { return target != kIgnoredTarget; });
+    if (options.stop_signal != nullptr && options.stop_signal->load() != 0) return std::nullopt;
+    const BatchSpans<std::int64_t> batch = batch_of(program, inputs, targets, positions);
+    batches.fill(i * all / measured, tokens, batch);
+    kept += std::count_if(batch.targets.begin(), batch.targets.end(), [](std::int64_t target) { return target != kIgnoredTarget; });
     program.run();
     loss += floating_output(program, 0);
   }
+  if (kept == 0) throw UserError("the validation batches that are measured have no target to learn; measure more of them with --eval_batches, or give other --val_data");
   return loss / static_cast<double>(kept);
 }
 

@@ -26,8 +26,8 @@ struct StepResult {
 
 class StepRunner {
  public:
-  /// All arguments but the options outlive the runner.
-  StepRunner(const GptPrograms& programs, Engine& engine, const TrainerOptions& options, const TokenView& tokens);
+  /// All arguments but the options outlive the runner. With a packing its rows are read, else windows of the tokens.
+  StepRunner(const GptPrograms& programs, Engine& engine, const TrainerOptions& options, const TokenView& tokens, const DocumentPacking* packing);
 
   /// Runs step `step` (from 0) on the engine's parameters.
   StepResult run(std::int64_t step);
@@ -38,7 +38,7 @@ class StepRunner {
   /// Inputs of a program, by index; absent ones are empty.
   struct Inputs {
     std::size_t tokens = 0, targets = 0, inv_kept = 0;
-    std::optional<std::size_t> lr, step, rounding_seed, rng_seed, rng_offset;
+    std::optional<std::size_t> positions, lr, step, rounding_seed, rng_seed, rng_offset;
   };
   static Inputs inputs_of(const Program& program);
   void feed(Program& program, const Inputs& inputs, std::int64_t step, std::int64_t micro_step);
@@ -55,12 +55,14 @@ class StepRunner {
   std::uint64_t seed_ = 0;
   std::int64_t micro_steps_ = 1;
   std::int64_t words_ = 0;  // random words of a micro-step
-  double inv_kept_ = 0;
+  std::int64_t counted_step_ = -1;  // the step that inv_kept_ is of
+  double inv_kept_ = 0;             // 1 / targets that count in all of its micro-steps
   std::size_t norm_output_ = 0;
   bool has_norm_ = false;
 };
 
-/// Mean validation loss over the batches (all, or `eval_batches` of them spread evenly), by program "eval".
-double evaluate_batches(Engine& engine, const ValidationBatches& batches, const TokenView& tokens, const TrainerOptions& options);
+/// Mean validation loss over the batches (all, or `eval_batches` of them spread evenly), by program "eval". Nothing when the stop
+/// signal came before the last batch. UserError when the batches have no target.
+std::optional<double> evaluate_batches(Engine& engine, const ValidationBatches& batches, const TokenView& tokens, const TrainerOptions& options);
 
 }  // namespace reprise

@@ -10,9 +10,12 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/log.h"
 #include "io/file_write.h"
+#include "runtime/arena.h"
 #include "train/batch_sampler.h"
 #include "train/checkpoint.h"
+#include "train/document_packing.h"
 #include "train/folder_layout.h"
 #include "train/metrics.h"
 #include "train/model_folder.h"
@@ -38,6 +41,7 @@ GptProgramOptions program_options(const TrainerOptions& options, bool evaluate) 
   programs.block_size = options.block_size;
   programs.micro_batch_size = options.micro_batch_size;
   programs.micro_steps = options.micro_steps;
+  programs.packed = options.pack_documents;
   programs.trainable = options.trainable;
   programs.adamw = options.adamw;
   programs.adamw.log_norm = true;
@@ -48,29 +52,50 @@ GptProgramOptions program_options(const TrainerOptions& options, bool evaluate) 
   return programs;
 }
 
-std::int64_t predicted_bytes(const TrainerOptions& options, bool evaluate) {
-  CompileOptions compile = options.compile;
-  compile.dump.clear();
-  return lay_out_engine(compile_gpt(program_options(options, evaluate), compile).list()).peak_bytes();
-}
-
-/// Options of a smaller run that fits into `available` bytes: fewer rows at once, then shorter ones; empty when none does.
+/// Options of a smaller run that fits into `available` bytes: fewer rows at once, shorter ones, then fewer layers where the weights
+/// are fresh; empty when none does.
 std::string smaller_run(TrainerOptions options, bool evaluate, std::uint64_t available) {
   constexpr std::int64_t kLeastBlock = 16;
   const std::int64_t rows = options.micro_batch_size * options.micro_steps;
-  while (options.micro_batch_size > 1 || options.block_size / 2 >= kLeastBlock) {
-    std::int64_t& size = options.micro_batch_size > 1 ? options.micro_batch_size : options.block_size;
+  const std::int64_t layers = options.config.n_layer;
+  const auto halve = [](std::int64_t& size, std::int64_t least) {
+    if (size / 2 < least) return false;
     size /= 2;
+    return true;
+  };
+  const auto shrink = [&] {
+    // Where parameters and moments alone are too much, shorter rows would not help.
+    const bool too_deep = static_cast<std::uint64_t>(least_bytes(program_options(options, evaluate))) > available;
+    if (!too_deep && (halve(options.micro_batch_size, 1) || halve(options.block_size, kLeastBlock))) return true;
+    return !options.init_from && halve(options.config.n_layer, 1);
+  };
+  while (shrink()) {
     options.micro_steps = (rows + options.micro_batch_size - 1) / options.micro_batch_size;
     options.config.block_size = options.block_size;
-    if (static_cast<std::uint64_t>(predicted_bytes(options, evaluate)) > available) continue;
-    return fmt::format("the same command with --micro_batch_size {} --global_batch_size {} --block_size {}", options.micro_batch_size,
-                       options.micro_batch_size * options.micro_steps, options.block_size);
+    if (!programs_fit(program_options(options, evaluate), options.compile, available)) continue;
+    const std::string depth = options.config.n_layer < layers ? fmt::format(" --n_layers {}", options.config.n_layer) : "";
+    return fmt::format("the same command with --micro_batch_size {} --global_batch_size {} --block_size {}{}", options.micro_batch_size,
+                       options.micro_batch_size * options.micro_steps, options.block_size, depth);
   }
   return "";
 }
 
-EngineOptions engine_options(const TrainerOptions& options, const GptPrograms& programs) {
+/// Compiles the programs of a run. What is clearly too large is refused before anything is traced. `resumed` runs keep their sizes.
+GptPrograms compile_run(const TrainerOptions& options, bool evaluate, bool resumed) {
+  const GptProgramOptions programs = program_options(options, evaluate);
+  const std::uint64_t available = available_memory_bytes();
+  const auto suggestion = [&] { return resumed ? std::string() : smaller_run(options, evaluate, available); };
+  try {
+    const std::int64_t least = least_bytes(programs);
+    if (static_cast<std::uint64_t>(least) > available) require_memory(least, available, "training (parameters and moments alone)", suggestion());
+    return compile_gpt(programs, options.compile);
+  } catch (const SizeError& error) {
+    const std::string smaller = suggestion();
+    throw UserError(error.what() + (smaller.empty() ? "" : "; this fits: " + smaller));
+  }
+}
+
+EngineOptions engine_options(const TrainerOptions& options, const GptPrograms& programs, bool resumed) {
   EngineOptions engine;
   engine.threads = options.compile.threads;
   engine.target = options.compile.target;
@@ -78,7 +103,7 @@ EngineOptions engine_options(const TrainerOptions& options, const GptPrograms& p
   engine.what = "training";
   const std::uint64_t available = available_memory_bytes();
   engine.available_bytes = available;
-  if (static_cast<std::uint64_t>(lay_out_engine(programs.list()).peak_bytes()) > available) {
+  if (static_cast<std::uint64_t>(lay_out_engine(programs.list()).peak_bytes()) > available && !resumed) {
     engine.suggestion = smaller_run(options, programs.eval.has_value(), available);
   }
   return engine;
@@ -127,6 +152,7 @@ struct Trainer::State {
   TrainerOptions options;
   const RunDirectory& run;
   const Dataset& data;
+  std::optional<DocumentPacking> train_rows, validation_rows;  // with pack_documents
   GptPrograms programs;
   Engine engine;
   StepRunner steps;
@@ -145,9 +171,11 @@ struct Trainer::State {
       : options(std::move(options_in)),
         run(run_in),
         data(data_in),
-        programs(compile_gpt(program_options(options, data.validation.has_value()), options.compile)),
-        engine(programs.list(), engine_options(options, programs)),
-        steps(programs, engine, options, data.train.tokens()),
+        train_rows(packing_of(&data.train)),
+        validation_rows(packing_of(data.validation ? &*data.validation : nullptr)),
+        programs(compile_run(options, data.validation.has_value(), resume)),
+        engine(programs.list(), engine_options(options, programs, resume)),
+        steps(programs, engine, options, data.train.tokens(), train_rows ? &*train_rows : nullptr),
         probe(programs, engine, options.adamw),
         printer([this](std::string_view text) { if (options.out) options.out(text); }, options.style),
         log(run.path() / "log.txt") {
@@ -155,9 +183,21 @@ struct Trainer::State {
     read_layout_of_model();
     set_initial_weights();
     const auto checkpoint = resume ? latest_checkpoint(run.path()) : std::nullopt;
-    if (checkpoint) restore(*checkpoint);
+    if (checkpoint) {
+      restore(*checkpoint);
+      std::error_code ignored;
+      const std::filesystem::path newest = std::filesystem::read_symlink(run.path() / "latest", ignored);
+      if (!ignored && newest.filename() != checkpoint->filename()) {
+        log_warning(fmt::format("the checkpoint {} is not complete; going on from {}", newest.string(), checkpoint->filename().string()));
+      }
+    }
     metrics.emplace(run.path(), resume ? std::optional(progress.step) : std::nullopt);
     write_text_file(run.path() / "plan.txt", programs.training->step.plan.str());
+  }
+
+  std::optional<DocumentPacking> packing_of(const TokenShard* shard) const {
+    if (shard == nullptr || !options.pack_documents) return std::nullopt;
+    return DocumentPacking(shard->documents(), shard->tokens().size(), options.block_size);
   }
 
   /// What the run saved before is laid out as what it started from.
@@ -205,10 +245,15 @@ struct Trainer::State {
     }
   }
 
-  double validate() {
-    const ValidationBatches batches(data.validation->tokens().size(), options.block_size, options.micro_batch_size);
-    return evaluate_batches(engine, batches, data.validation->tokens(), options);
+  /// Nothing when the stop signal came first.
+  std::optional<double> validate() {
+    const TokenView& tokens = data.validation->tokens();
+    const ValidationBatches batches = validation_rows ? ValidationBatches(*validation_rows, options.micro_batch_size)
+                                                      : ValidationBatches(tokens.size(), options.block_size, options.micro_batch_size);
+    return evaluate_batches(engine, batches, tokens, options);
   }
+
+  int stop_signal() const { return options.stop_signal != nullptr ? options.stop_signal->load() : 0; }
 
   /// A sample, as text on lines of its own.
   void sample() {
@@ -219,7 +264,7 @@ struct Trainer::State {
     sampling.seed = options.seed + static_cast<std::uint64_t>(progress.step);
     generator.generate(prompt, options.sample_tokens, sampling, [&](std::int32_t id) {
       ids.push_back(id);
-      return true;
+      return stop_signal() == 0;
     });
     say(fmt::format("sample at step {}: {}", progress.step, data.tokenizer->decode(ids)));
   }
@@ -315,15 +360,22 @@ TrainResult Trainer::run() {
     timer.stop();
     result.trained = true;
     result.loss = outcome.loss;
-    result.signal = options.stop_signal != nullptr ? options.stop_signal->load() : 0;
+    result.signal = s.stop_signal();
     const bool timed_out = options.max_seconds && seconds_since(start) >= *options.max_seconds;
     ended = s.progress.step >= options.max_steps || timed_out || result.signal != 0;
 
-    const bool measure = s.programs.eval && (due(options.eval_interval) || ended) && result.signal == 0;
-    if (measure) s.validation_loss = s.validate();
+    bool measured = false;
+    if (s.programs.eval && (due(options.eval_interval) || ended) && result.signal == 0) {
+      const std::optional<double> loss = s.validate();
+      measured = loss.has_value();
+      if (measured) s.validation_loss = loss;
+    }
     const bool logging = due(options.log_interval) || ended;
-    s.report(outcome, timer.ms_per_step(), seconds_since(start), logging || measure, measure);
-    if (s.programs.decode && due(options.sample_interval) && result.signal == 0) s.sample();
+    s.report(outcome, timer.ms_per_step(), seconds_since(start), logging || measured, measured);
+    if (s.programs.decode && due(options.sample_interval) && s.stop_signal() == 0) s.sample();
+    // One that came while the loss was measured or text was written.
+    result.signal = s.stop_signal();
+    ended = ended || result.signal != 0;
     if (due(options.save_interval) || ended) s.save();
     if (logging) timer.reset();
   }

@@ -30,6 +30,7 @@ struct TrainerOptions {
   std::int64_t block_size = 0;
   std::int64_t micro_batch_size = 12;
   std::int64_t micro_steps = 1;
+  bool pack_documents = false;         // rows of whole documents (document_packing.h), else windows of the text
   std::string trainable = "*";
   AdamWOptions adamw;
   LrSchedule schedule;

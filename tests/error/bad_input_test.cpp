@@ -245,7 +245,9 @@ TEST_F(BadInput, CheckpointHasANegativeStep) {
 TEST_F(BadInput, SizesAreTooLargeForAnyMemory) {
   expect_train_refusal({"--micro_batch_size", "10000000000"}, "is out of range; give at least 1 and at most 100000000");
   expect_train_refusal({"--micro_batch_size", "100000000", "--quiet"}, "this fits: the same command with --micro_batch_size ");
-  expect_refusal({"bench", "Llama-2-7b-hf", "--micro_batch_size", "100000000"}, "is too large for any memory; give smaller sizes");
+  const std::vector<std::string> wide{"bench", "pythia-160m", "--n_layers", "1", "--micro_batch_size", "100000000"};
+  expect_refusal(wide, "is too large for any memory; give smaller sizes");
+  expect_refusal(wide, "; this fits: reprise bench pythia-160m --n_layers 1 ");
   expect_refusal({"bench", "Llama-2-7b-hf", "--n_layers", "1000000000"}, "is out of range; give at least 1 and at most 10000");
   put_file(path("huge.txt"), "reprise trace 1\ntrace huge {\n  input float32[4611686018427387904, 4] %x param\n}\n");
   expect_refusal({"run-trace", path("huge.txt")}, "a tensor this large cannot be addressed");

@@ -123,6 +123,7 @@ TEST(Resolve, WhatIsMissingIsNamed) {
                     "train needs --data PATH... and --out RUN: reprise train --data PATH... --out RUN [MODEL]");
   EXPECT_USER_ERROR(resolve_options(Command::train, Words{"--data", "a"}), "train needs --out RUN: reprise train");
   EXPECT_USER_ERROR(resolve_options(Command::generate, Words{}), "generate needs RUN: reprise generate RUN");
+  EXPECT_USER_ERROR(resolve_options(Command::eval, Words{}), "eval needs MODEL and --data PATH...: reprise eval MODEL --data PATH...");
   EXPECT_USER_ERROR(resolve_options(Command::trace, Words{}), "trace needs MODEL");
   EXPECT_USER_ERROR(resolve_options(Command::run_trace, Words{}), "run-trace needs FILE");
   EXPECT_USER_ERROR(resolve_options(Command::completion, Words{}), "completion needs bash|zsh|fish");

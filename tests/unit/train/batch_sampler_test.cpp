@@ -82,7 +82,7 @@ TEST(BatchSampler, TargetsAreTheNextTokens) {
   const BatchSampler sampler(200, {.block_size = 8, .micro_batch_size = 3, .micro_steps = 2, .seed = 5});
   std::vector<std::int64_t> inputs(24);
   std::vector<std::int64_t> targets(24);
-  sampler.fill(4, 1, std::span(tokens), std::span(inputs), std::span(targets));
+  sampler.fill(4, 1, std::span(tokens), BatchSpans<std::int64_t>{inputs, targets, {}});
   for (std::int64_t row = 0; row < 3; ++row) {
     for (std::int64_t t = 0; t < 8; ++t) {
       const auto at = static_cast<std::size_t>(row * 8 + t);
@@ -93,9 +93,28 @@ TEST(BatchSampler, TargetsAreTheNextTokens) {
   const std::vector<std::uint32_t> wide(tokens.begin(), tokens.end());
   std::vector<std::int32_t> inputs32(24);
   std::vector<std::int32_t> targets32(24);
-  sampler.fill(4, 1, std::span(wide), std::span(inputs32), std::span(targets32));
+  sampler.fill(4, 1, std::span(wide), BatchSpans<std::int32_t>{inputs32, targets32, {}});
   EXPECT_TRUE(std::equal(inputs.begin(), inputs.end(), inputs32.begin()));
   EXPECT_TRUE(std::equal(targets.begin(), targets.end(), targets32.begin()));
+}
+
+TEST(BatchSampler, TokensThatAreOnlyReadAreNoTargets) {
+  const auto tokens = counting(64);
+  const std::vector<std::byte> bits(8, std::byte{0x0F});  // of every eight tokens the first four
+  const TokenView view = TokenView(std::span(tokens)).with_targets(bits);
+  const BatchSampler sampler(64, {.block_size = 8, .micro_batch_size = 2, .micro_steps = 2, .seed = 5});
+  std::int64_t kept = 0;
+  for (const std::int64_t micro : {0, 1}) {
+    std::vector<std::int64_t> inputs(16);
+    std::vector<std::int64_t> targets(16);
+    sampler.fill(3, micro, view, BatchSpans<std::int64_t>{inputs, targets, {}});
+    for (std::size_t i = 0; i < targets.size(); ++i) {
+      EXPECT_EQ(targets[i], (inputs[i] + 1) % 8 < 4 ? inputs[i] + 1 : kIgnoredTarget);
+      kept += targets[i] == kIgnoredTarget ? 0 : 1;
+    }
+  }
+  EXPECT_EQ(sampler.kept_targets(3, view), kept);
+  EXPECT_EQ(sampler.kept_targets(3, std::span(tokens)), 32);
 }
 
 TEST(BatchSampler, MicroStepsDoNotChangeWhatAStepReads) {
@@ -128,9 +147,10 @@ TEST(BatchSampler, RefusesBuffersOfAnotherSize) {
   const BatchSampler sampler(100, {.block_size = 4, .micro_batch_size = 2});
   std::vector<std::int32_t> eight(8);
   std::vector<std::int32_t> seven(7);
-  EXPECT_INTERNAL_ERROR(sampler.fill(0, 0, std::span(tokens), std::span(seven), std::span(eight)),
+  EXPECT_INTERNAL_ERROR(sampler.fill(0, 0, std::span(tokens), BatchSpans<std::int32_t>{seven, eight, {}}),
                         "[micro_batch_size, block_size]");
-  EXPECT_INTERNAL_ERROR(sampler.fill(0, 0, std::span(tokens).first(99), std::span(eight), std::span(eight)), "not those");
+  EXPECT_INTERNAL_ERROR(sampler.fill(0, 0, std::span(tokens).first(99), BatchSpans<std::int32_t>{eight, eight, {}}), "not those");
+  EXPECT_INTERNAL_ERROR(sampler.fill(0, 0, std::span(tokens), BatchSpans<std::int32_t>{eight, eight, eight}), "windows have none");
 }
 
 TEST(ValidationBatches, EveryTokenIsATargetOnce) {
@@ -141,7 +161,7 @@ TEST(ValidationBatches, EveryTokenIsATargetOnce) {
     std::vector<std::int64_t> inputs(16);
     std::vector<std::int64_t> targets(16);
     for (std::int64_t batch = 0; batch < batches.batch_count(); ++batch) {
-      batches.fill(batch, std::span(tokens), std::span(inputs), std::span(targets));
+      batches.fill(batch, std::span(tokens), BatchSpans<std::int64_t>{inputs, targets, {}});
       std::size_t kept = 0;
       for (std::size_t i = 0; i < targets.size(); ++i) {
         if (targets[i] == kIgnoredTarget) {

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <limits>
 
 #include "io/directory.h"
 #include "io/write_fault.h"
@@ -74,6 +75,37 @@ TEST_F(CheckpointTest, KeepsTheNewest) {
   EXPECT_EQ(latest_checkpoint(folder_.path())->filename(), "step-20");
   remove_path(folder_.path() / "latest");
   EXPECT_EQ(latest_checkpoint(folder_.path())->filename(), "step-20");
+}
+
+TEST_F(CheckpointTest, AnOlderCompleteOneIsTakenWhereTheNewestIsNot) {
+  for (const char* part : {"state.json", "model.safetensors", "optimizer.safetensors"}) {
+    for (const std::int64_t step : {5, 10, 20}) save(step);
+    remove_path(folder_.path() / "step-20" / part);
+    EXPECT_EQ(latest_checkpoint(folder_.path())->filename(), "step-10") << part;
+    remove_path(folder_.path() / "latest");
+    EXPECT_EQ(latest_checkpoint(folder_.path())->filename(), "step-10") << part;
+  }
+  remove_path(folder_.path() / "step-5");
+  remove_path(folder_.path() / "step-10");
+  EXPECT_USER_ERROR(latest_checkpoint(folder_.path()), "no checkpoint of the run is complete; bring back what is missing, or start another run; of the newest, ");
+  EXPECT_USER_ERROR(latest_checkpoint(folder_.path()), "step-20, this is gone: optimizer.safetensors");
+}
+
+TEST_F(CheckpointTest, ParametersAreReadInAnotherDtype) {
+  save(5);
+  const std::filesystem::path checkpoint = folder_.path() / "step-5";
+  EXPECT_TRUE(is_checkpoint(checkpoint));
+  EXPECT_FALSE(is_checkpoint(folder_.path()));
+  std::vector<double> a(6);
+  std::vector<double> b(4);
+  const std::vector<TensorSlot> wide = {{"a.weight", DType::float64, {2, 3}, std::as_writable_bytes(std::span(a))},
+                                        {"b", DType::float64, {4}, std::as_writable_bytes(std::span(b))}};
+  load_parameters(checkpoint, wide);
+  EXPECT_EQ(a, (std::vector<double>{1, 2, 3, 4, 5, 6}));
+  EXPECT_EQ(b, (std::vector<double>{-1, 0, 1, 2}));
+  parameters_.data[0][4] = std::numeric_limits<float>::infinity();
+  save(6);
+  EXPECT_USER_ERROR(load_parameters(folder_.path() / "step-6", wide), "a.weight: the weights hold a value that is not finite; take an earlier checkpoint: element 4");
 }
 
 TEST_F(CheckpointTest, AnEmptyRunHasNone) { EXPECT_FALSE(latest_checkpoint(folder_.path()).has_value()); }

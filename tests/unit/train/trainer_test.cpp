@@ -5,17 +5,24 @@
 #include <gtest/gtest.h>
 
 #include <cerrno>
+#include <atomic>
 #include <csignal>
 #include <string>
+#include <vector>
 
+#include "base/log.h"
 #include "executor/loops/executor.h"
 #include "executor/onednn/executor.h"
 #include "executor/reference_executor.h"
 #include "io/file_write.h"
 #include "io/write_fault.h"
 #include "nn/gpt.h"
+#include "support/compress.h"
 #include "support/expect_error.h"
 #include "support/temporary_directory.h"
+#include "train/batch_sampler.h"
+#include "train/gpt_programs.h"
+#include "train/step_runner.h"
 
 namespace reprise {
 namespace {
@@ -69,12 +76,14 @@ class TrainerTest : public ::testing::Test {
 
   RunDirectory new_run() { return RunDirectory::create(folder_.path() / ("run" + std::to_string(runs_++)), "seed = 1\n", false); }
 
-  Dataset dataset(const RunDirectory& run) {
+  DatasetOptions data_options_ = [this] {
     DatasetOptions o;
     o.paths = {(folder_.path() / "text.txt").string()};
     o.block_size = 32;
-    return build_dataset(run.data(), o);
-  }
+    return o;
+  }();
+
+  Dataset dataset(const RunDirectory& run) { return build_dataset(run.data(), data_options_); }
 
   static std::string weights(const RunDirectory& run) {
     return read_text_file(*latest_checkpoint(run.path()) / "model.safetensors") +
@@ -103,7 +112,7 @@ class TrainerTest : public ::testing::Test {
       o.max_steps = 7;
       Trainer(std::move(o), run, data, false).run();
     }
-    const Dataset data = open_dataset(run.data());
+    const Dataset data = open_dataset(run.data(), data_options_);
     TrainerOptions o = options(data);
     change(o);
     Trainer(std::move(o), run, data, true).run();
@@ -135,6 +144,55 @@ TEST_F(TrainerTest, LearnsAndLeavesARun) {
 }
 
 TEST_F(TrainerTest, ResumesToTheSameBits) { EXPECT_EQ(trained(kNothing), trained_in_two(kNothing)); }
+
+/// Questions of random letters, all with the same answer.
+std::string questions(int count) {
+  std::string lines;
+  for (int i = 0; i < count; ++i) {
+    std::string prompt;
+    for (int c = 0; c < 5 + i % 7; ++c) prompt += static_cast<char>('a' + (i * 7919 + c * 104'729 + i * c * 31) % 26);
+    lines += "{\"prompt\": \"" + prompt + "\", \"completion\": \"=yes\"}\n";
+  }
+  return lines;
+}
+
+TEST_F(TrainerTest, EverySourceResumesToTheSameBits) {
+  write_text_file(folder_.path() / "tokenizer.json", learn_tokenizer("bpe:300", std::vector<std::string_view>{text_of(200)})->to_json());
+  test::put_file(folder_.path() / "lines.jsonl.zst", test::zstd_of(questions(300)));
+  test::put_file(folder_.path() / "text.gz", test::gzip_of(text_of(200)));
+  std::string tokens;
+  for (int i = 0; i < 4000; ++i) tokens += {static_cast<char>(i * 7 % 251), '\0'};
+  test::put_file(folder_.path() / "tokens.bin", tokens);
+  for (const bool packed : {false, true}) {
+    for (const char* name : {"lines.jsonl.zst", "text.gz", "tokens.bin"}) {
+      SCOPED_TRACE(std::string(name) + (packed ? " packed" : ""));
+      data_options_.paths = {(folder_.path() / name).string()};
+      data_options_.tokenizer = (folder_.path() / "tokenizer.json").string();
+      data_options_.format = std::string_view(name) == "tokens.bin" ? DataFormat::nanogpt : DataFormat::automatic;
+      const auto change = [packed](TrainerOptions& o) {
+        o.pack_documents = packed;
+        o.micro_steps = 2;
+        o.micro_batch_size = 2;
+      };
+      EXPECT_EQ(trained(change), trained_in_two(change));
+    }
+  }
+}
+
+TEST_F(TrainerTest, OnlyTargetsAreLearned) {
+  test::put_file(folder_.path() / "lines.jsonl", questions(400));
+  data_options_.paths = {(folder_.path() / "lines.jsonl").string()};
+  for (const bool packed : {false, true}) {
+    const RunDirectory run = new_run();
+    const Dataset data = dataset(run);
+    TrainerOptions o = options(data, 60);
+    o.schedule.total_steps = 60;
+    o.pack_documents = packed;
+    const TrainResult result = Trainer(std::move(o), run, data, false).run();
+    // Of "=yes" all but the first letter follows from the one before it. The letters of the questions have 3.2 nats each.
+    EXPECT_LT(*result.validation_loss, 1.0) << packed;
+  }
+}
 
 TEST_F(TrainerTest, ResumingAFinishedRunMakesUpForItsModelFolder) {
   const RunDirectory run = new_run();
@@ -210,6 +268,57 @@ TEST_F(TrainerTest, AStopSignalLeavesACheckpoint) {
   EXPECT_NE(shown.find("continue with: reprise train --resume RUN"), std::string::npos);
 }
 
+TEST_F(TrainerTest, AStopSignalWhileTheLossIsReportedStopsAtThatStep) {
+  const RunDirectory run = new_run();
+  const Dataset data = dataset(run);
+  TrainerOptions o = options(data);
+  std::atomic<int> signal = 0;
+  o.stop_signal = &signal;
+  o.log_interval = 1;
+  o.out = [&](std::string_view text) {
+    if (text.find("3/12") != std::string_view::npos) signal = SIGINT;
+  };
+  EXPECT_EQ(Trainer(std::move(o), run, data, false).run().signal, SIGINT);
+  EXPECT_EQ(latest_checkpoint(run.path())->filename(), "step-3");
+}
+
+TEST_F(TrainerTest, AStopSignalEndsAValidation) {
+  const RunDirectory run = new_run();
+  const Dataset data = dataset(run);
+  TrainerOptions o = options(data);
+  GptProgramOptions request;
+  request.config = o.config;
+  request.block_size = o.block_size;
+  request.train = false;
+  request.evaluate = true;
+  const GptPrograms programs = compile_gpt(request, o.compile);
+  EngineOptions engine_options;
+  engine_options.target = o.compile.target;
+  engine_options.executors = o.compile.executors;
+  Engine engine(programs.list(), engine_options);
+  load_tables(programs, engine);
+  initialize_weights(programs, o.seed, engine);
+  const ValidationBatches batches(data.validation->tokens().size(), o.block_size, 1);
+  EXPECT_TRUE(evaluate_batches(engine, batches, data.validation->tokens(), o).has_value());
+  const std::atomic<int> signal = SIGTERM;
+  o.stop_signal = &signal;
+  EXPECT_FALSE(evaluate_batches(engine, batches, data.validation->tokens(), o).has_value());
+}
+
+TEST_F(TrainerTest, ACheckpointThatIsNotCompleteIsPassedOver) {
+  const RunDirectory run = new_run();
+  const Dataset data = dataset(run);
+  Trainer(options(data), run, data, false).run();
+  const std::string end = weights(run);
+  std::filesystem::remove(run.path() / "step-12" / "state.json");
+  std::vector<std::string> warnings;
+  const LogCallback before = set_log_callback([&](LogLevel, const std::string& message) { warnings.push_back(message); });
+  Trainer(options(data), run, data, true).run();
+  set_log_callback(before);
+  EXPECT_EQ(warnings, std::vector<std::string>{"the checkpoint step-12 is not complete; going on from step-10"});
+  EXPECT_EQ(weights(run), end);
+}
+
 TEST_F(TrainerTest, AFullDiskKeepsTheLastCheckpoint) {
   const RunDirectory run = new_run();
   const Dataset data = dataset(run);
@@ -250,9 +359,12 @@ TEST_F(TrainerTest, TooLittleMemoryIsRefused) {
   wide.config.head_size = 1 << 13;
   wide.config.intermediate_size = 1 << 16;
   wide.config.n_layer = 24;
-  EXPECT_USER_ERROR(Trainer(std::move(wide), run, data, false), "not enough memory for training");
+  EXPECT_USER_ERROR(Trainer(std::move(wide), run, data, false), "not enough memory for training (parameters and moments alone): ");
   TrainerOptions many = options(data);  // a smaller one is
   many.micro_batch_size = 1 << 24;
+  TrainerOptions endless = options(data);  // no tensor holds so much
+  endless.micro_batch_size = std::int64_t{1} << 50;
+  EXPECT_USER_ERROR(Trainer(std::move(endless), run, data, false), "is too large for any memory; give smaller sizes");
   EXPECT_USER_ERROR(Trainer(std::move(many), run, data, false), "the same command with --micro_batch_size ");
 }
 
