@@ -53,10 +53,11 @@ void check_index(const fs::path& index, const std::map<std::string, std::string>
     }
   }
   if (found == shards.size()) return;
-  for (const auto& [name, shard] : shards) {
-    const auto file = std::find_if(files.begin(), files.end(), [&](const SafetensorsFile& f) { return f.path().filename() == shard; });
-    if (file->find(name) == nullptr) {
-      throw UserError(fmt::format("{}: {} lacks a tensor that the index places in it; fetch or write the folder again: {}", index.string(), shard, name));
+  for (const auto& entry : shards) {
+    const auto file = std::find_if(files.begin(), files.end(), [&](const SafetensorsFile& f) { return f.path().filename() == entry.second; });
+    if (file->find(entry.first) == nullptr) {
+      throw UserError(fmt::format("{}: {} lacks a tensor that the index places in it; fetch or write the folder again: {}", index.string(), entry.second,
+                                  entry.first));
     }
   }
 }
