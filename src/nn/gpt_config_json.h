@@ -22,7 +22,7 @@ struct FolderConfig {
 /// Reads a parsed config.json; `file` is named in errors. `ignored`: unknown keys that may be there; a warning for one that is not.
 /// UserError for a family or structure that is not supported, an unknown key, a missing one, or a value out of range.
 FolderConfig config_from_json(const Json& root, const std::string& file, std::span<const std::string> ignored = {});
-/// Reads `path`, or config.json in the folder `path`.
+/// Reads `path`, or config.json in the folder `path`; of a GGUF file the metadata (gguf_model.h), which name no family.
 FolderConfig read_config(const std::filesystem::path& path, std::span<const std::string> ignored = {});
 
 struct ConfigFile {
