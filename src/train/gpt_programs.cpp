@@ -46,6 +46,17 @@ TensorSlot slot(Engine& engine, const std::string& name) {
   return {name, found->type.dtype, found->type.shape.extents(), engine.bytes(name)};
 }
 
+/// Makes the masters (float32) equal to the parameters.
+void reset_masters(const GptPrograms& programs, Engine& engine) {
+  if (!programs.training) return;
+  for (const StepParameter& parameter : programs.training->parameters) {
+    if (parameter.master.empty()) continue;
+    const std::span<const bfloat16> narrow = engine.values<bfloat16>(parameter.name);
+    const std::span<float> wide = engine.values<float>(parameter.master);
+    std::transform(narrow.begin(), narrow.end(), wide.begin(), [](bfloat16 x) { return to_float(x); });
+  }
+}
+
 }  // namespace
 
 std::vector<CompiledTrace> GptPrograms::list() const {
@@ -123,18 +134,12 @@ void load_tables(const GptPrograms& programs, Engine& engine) {
 
 void initialize_weights(const GptPrograms& programs, std::uint64_t seed, Engine& engine) {
   for (const NamedParameter& parameter : programs.parameters) initialize(parameter, seed, programs.dtype, engine.bytes(parameter.name));
-  for (const TensorSlot& state : optimizer_slots(programs, engine)) std::fill(state.bytes.begin(), state.bytes.end(), std::byte{});
-  reset_masters(programs, engine);
+  reset_optimizer(programs, engine);
 }
 
-void reset_masters(const GptPrograms& programs, Engine& engine) {
-  if (!programs.training) return;
-  for (const StepParameter& parameter : programs.training->parameters) {
-    if (parameter.master.empty()) continue;
-    const std::span<const bfloat16> narrow = engine.values<bfloat16>(parameter.name);
-    const std::span<float> wide = engine.values<float>(parameter.master);
-    std::transform(narrow.begin(), narrow.end(), wide.begin(), [](bfloat16 x) { return to_float(x); });
-  }
+void reset_optimizer(const GptPrograms& programs, Engine& engine) {
+  for (const TensorSlot& state : optimizer_slots(programs, engine)) std::fill(state.bytes.begin(), state.bytes.end(), std::byte{});
+  reset_masters(programs, engine);
 }
 
 std::vector<TensorSlot> parameter_slots(const GptPrograms& programs, Engine& engine) {

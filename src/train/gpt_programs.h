@@ -60,8 +60,8 @@ bool programs_fit(const GptProgramOptions& options, CompileOptions compile, std:
 void load_tables(const GptPrograms& programs, Engine& engine);
 /// Fresh weights from `seed`, and zero moments. Masters are the weights.
 void initialize_weights(const GptPrograms& programs, std::uint64_t seed, Engine& engine);
-/// Makes the masters (float32) equal to the parameters: after weights were loaded from a model folder.
-void reset_masters(const GptPrograms& programs, Engine& engine);
+/// Zero moments, and masters that are the weights: after weights were loaded.
+void reset_optimizer(const GptPrograms& programs, Engine& engine);
 
 /// The engine's memory of the model's parameters, in the model's order.
 std::vector<TensorSlot> parameter_slots(const GptPrograms& programs, Engine& engine);

@@ -11,6 +11,8 @@
 #include "io/directory.h"
 #include "io/file_write.h"
 #include "io/safetensors.h"
+#include "nn/gguf_model.h"
+#include "nn/gguf_source.h"
 #include "nn/safetensors_source.h"
 #include "nn/weight_conversion.h"
 
@@ -183,6 +185,7 @@ void load_weights(const TensorSource& source, const WeightTable& table, std::spa
     const SourceTensor& tensor = source.tensors()[places[i]];
     const std::int64_t width = tensor.width();
     std::int64_t from = 0;
+    std::int64_t held = 0;
     for (const ParameterRows& rows : table.tensors[i].rows) {
       const auto found = slots.find(rows.parameter);
       REPRISE_CHECK(found != slots.end(), fmt::format("no slot for parameter {}", rows.parameter));
@@ -192,6 +195,11 @@ void load_weights(const TensorSource& source, const WeightTable& table, std::spa
         const std::span<std::byte> to =
             slot.bytes.subspan(static_cast<std::size_t>(rows.first + first) * row_bytes, static_cast<std::size_t>(last - first) * row_bytes);
         source.read_rows(places[i], from + first, from + last, slot.dtype, to);
+        held += (last - first) * width;
+        if (held + kChunkElements > kMostHeldElements) {
+          source.release(places[i]);
+          held = 0;
+        }
         if (const auto bad = first_not_finite(slot.dtype, to)) {
           throw UserError(fmt::format("{}: {}: the weights hold a value that is not finite; take an earlier copy of them: element {} is {}",
                                       source.file_of(places[i]), tensor.name, (from + first) * width + static_cast<std::int64_t>(*bad),
@@ -204,8 +212,12 @@ void load_weights(const TensorSource& source, const WeightTable& table, std::spa
   }
 }
 
-void load_model_weights(const std::filesystem::path& folder, const FolderConfig& model, std::span<const TensorSlot> parameters) {
-  load_weights(*SafetensorsSource::open_folder(folder), folder_weights(model.config, model.family), parameters);
+void load_model_weights(const std::filesystem::path& files, const FolderConfig& model, std::span<const TensorSlot> parameters) {
+  if (is_gguf(files)) {
+    const GgufSource source(files);
+    return load_weights(source, gguf_weights(model.config, source.file()), parameters);
+  }
+  load_weights(*SafetensorsSource::open_folder(files), folder_weights(model.config, model.family), parameters);
 }
 
 }  // namespace reprise

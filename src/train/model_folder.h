@@ -33,10 +33,13 @@ struct ModelFolderOptions {
 void save_model_folder(const std::filesystem::path& path, const GptConfig& config, const ParameterSource& parameters,
                        const ModelFolderOptions& options = {});
 
+/// Most elements of a mapped file that loading leaves in memory before it gives them back to the system.
+inline constexpr std::int64_t kMostHeldElements = 1 << 20;
+
 /// Reads weights into the slots, row by row from the mapped files, converting between floating dtypes. UserError as match_weights, and
 /// for a value that is NaN or infinite.
 void load_weights(const TensorSource& source, const WeightTable& table, std::span<const TensorSlot> parameters);
-/// The same of a folder's files.
-void load_model_weights(const std::filesystem::path& folder, const FolderConfig& model, std::span<const TensorSlot> parameters);
+/// The same of a folder's files, or of a GGUF file.
+void load_model_weights(const std::filesystem::path& files, const FolderConfig& model, std::span<const TensorSlot> parameters);
 
 }  // namespace reprise

@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "io/file_write.h"
 #include "runtime/arena.h"
+#include "tokenizer/tokenizer.h"
 #include "train/batch_sampler.h"
 #include "train/checkpoint.h"
 #include "train/document_packing.h"
@@ -22,7 +23,6 @@
 #include "train/parameter_source.h"
 #include "train/step_runner.h"
 #include "train/text_generator.h"
-#include "tokenizer/tokenizer.h"
 #include "train/update_probe.h"
 
 namespace reprise {
@@ -209,11 +209,10 @@ struct Trainer::State {
   }
 
   void set_initial_weights() {
-    initialize_weights(programs, options.seed, engine);
-    if (!options.init_from) return;
+    if (!options.init_from) return initialize_weights(programs, options.seed, engine);
     const FolderConfig folder = read_config(*options.init_from, options.ignore_config_keys);
     load_model_weights(*options.init_from, {options.config, folder.family}, parameter_slots(programs, engine));
-    reset_masters(programs, engine);
+    reset_optimizer(programs, engine);
   }
 
   void restore(const std::filesystem::path& checkpoint) {
