@@ -13,6 +13,7 @@
 #include "cli/model_source.h"
 #include "cli/units.h"
 #include "io/directory.h"
+#include "io/gguf.h"
 #include "nn/gpt.h"
 #include "nn/safetensors_source.h"
 #include "train/checkpoint.h"
@@ -35,6 +36,9 @@ Request find_request(const std::string& text) {
   const bool is_checkpoint = fs::exists(path / "state.json") && is_run(path.parent_path());
   if (is_checkpoint) return {find_model_folder(path.parent_path().string()), path};
   const fs::path folder = find_model_folder(text);
+  if (is_gguf(folder)) {
+    throw UserError(fmt::format("a GGUF file cannot be exported yet; a run that starts from it (--init_from) saves its model as a folder: {}", folder.string()));
+  }
   return {folder, is_run(path) ? latest_checkpoint(path) : std::nullopt};
 }
 

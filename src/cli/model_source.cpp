@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "io/directory.h"
+#include "io/gguf.h"
 #include "io/toml.h"
 #include "nn/gpt_config_json.h"
 #include "nn/safetensors_source.h"
@@ -31,6 +33,17 @@ ModelSource model_of_toml(const std::string& file) {
   return source;
 }
 
+/// The GGUF file in a folder, if there is one. UserError when there are several.
+std::optional<std::filesystem::path> gguf_in(const std::filesystem::path& folder) {
+  std::optional<std::filesystem::path> found;
+  for (const std::string& name : list_directory(folder)) {
+    if (!is_gguf(name)) continue;
+    if (found) throw UserError(fmt::format("the folder holds several GGUF files; give one of them: {} and {}", found->string(), (folder / name).string()));
+    found = folder / name;
+  }
+  return found;
+}
+
 }  // namespace
 
 std::filesystem::path find_model_folder(const std::string& text) {
@@ -39,7 +52,9 @@ std::filesystem::path find_model_folder(const std::string& text) {
     if (is_folder(path / "model")) return path / "model";
     throw UserError(fmt::format("the run has saved no model yet; wait for its first checkpoint: {}", text));
   }
+  if (is_gguf(path) && std::filesystem::is_regular_file(path)) return path;
   if (!is_folder(path)) throw UserError(fmt::format("there is no such folder; give a run or a model folder: {}", text));
+  if (!std::filesystem::exists(path / "config.json")) return gguf_in(path).value_or(path);
   return path;
 }
 
@@ -49,10 +64,10 @@ std::vector<std::string> ignored_config_keys(const ResolvedOptions& options) {
 
 ModelSource find_model(const std::string& text, std::span<const std::string> ignored) {
   if (text.ends_with(".toml")) return model_of_toml(text);
-  if (is_folder(text) || text.find('/') != std::string::npos) {
+  if (is_folder(text) || is_gguf(text) || text.find('/') != std::string::npos) {
     const std::filesystem::path folder = find_model_folder(text);
     ModelSource source{read_config(folder, ignored).config, std::nullopt};
-    if (has_weights(folder)) source.folder = folder;
+    if (is_gguf(folder) || has_weights(folder)) source.folder = folder;
     return source;
   }
   return {named_config(text), std::nullopt};

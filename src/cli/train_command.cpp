@@ -23,6 +23,7 @@
 #include "cli/stop_signal.h"
 #include "cli/units.h"
 #include "io/directory.h"
+#include "io/gguf.h"
 #include "io/toml.h"
 #include "nn/gpt.h"
 #include "nn/gpt_config_json.h"
@@ -82,8 +83,9 @@ std::int64_t training_length(const ResolvedOptions& options, const ModelSource& 
 
 /// The tokenizer to use: the one that starting weights come with, unless another is asked for.
 std::string choose_tokenizer(const ResolvedOptions& options, const ModelSource& source) {
-  if (!options.given("tokenizer") && source.folder && fs::exists(*source.folder / "tokenizer.json")) {
-    return (*source.folder / "tokenizer.json").string();
+  if (!options.given("tokenizer") && source.folder) {
+    if (is_gguf(*source.folder)) return source.folder->string();
+    if (fs::exists(*source.folder / "tokenizer.json")) return (*source.folder / "tokenizer.json").string();
   }
   return options.get_text("tokenizer");
 }
@@ -144,7 +146,8 @@ std::string resume_command(const RunDirectory& run) { return "reprise train --re
 TrainerOptions trainer_options(const ResolvedOptions& options, const ModelSource& source, const Dataset& data, const RunDirectory& run) {
   TrainerOptions train;
   train.config = source.config;
-  train.init_from = train.layout_of = source.folder;
+  train.init_from = source.folder;
+  if (source.folder && !is_gguf(*source.folder)) train.layout_of = source.folder;
   train.ignore_config_keys = ignored_config_keys(options);
   train.dtype = dtype_option(options);
   train.block_size = training_length(options, source);
