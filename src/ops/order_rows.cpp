@@ -155,6 +155,7 @@ void evaluate_order(EvalContext& c, std::int64_t dim, std::size_t count, bool de
 OpRow topk_row() {
   OpRow row;
   row.opcode = op::topk;
+  row.traits = Trait::never_recompute;  // routing: a choice is made once
   row.infer = [](const Node& node, TypeSpan inputs) -> Types {
     const auto& a = node.as<TopkAttrs>();
     require_count(node, inputs, 1, 1);

@@ -16,6 +16,7 @@ Registry::Registry() {
   register_attention(*this);
   register_indexing(*this);
   register_gathering(*this);
+  register_ordering(*this);
   register_draws(*this);
   register_step(*this);
 }

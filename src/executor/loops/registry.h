@@ -36,6 +36,7 @@ void register_products(Registry& registry);
 void register_attention(Registry& registry);
 void register_indexing(Registry& registry);
 void register_gathering(Registry& registry);
+void register_ordering(Registry& registry);
 void register_draws(Registry& registry);
 void register_step(Registry& registry);
 
