@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "nn/rope.h"
 
 namespace reprise {
 namespace {
@@ -37,6 +38,9 @@ void validate_rope_scaling(const GptConfig& config) {
       break;
     case RopeScaling::Kind::yarn:
     case RopeScaling::Kind::yarn_litgpt:
+      require(config.rope_base > 1, fmt::format("YaRN needs a rope_base above 1, not {}", config.rope_base));
+      require(scaling.kind == RopeScaling::Kind::yarn || !scaling.mscale || scaling.mscale_all_dim,
+              "LitGPT's YaRN takes mscale together with mscale_all_dim");
       require(scaling.beta_slow > 0 && scaling.beta_fast >= scaling.beta_slow,
               fmt::format("rope scaling needs beta_fast not below a positive beta_slow: {} and {}", scaling.beta_fast, scaling.beta_slow));
       break;
@@ -86,22 +90,6 @@ void validate_experts(const GptConfig& config) {
           fmt::format("n_topk_scores_per_group must be between 1 and a group's {} experts, not {}", in_group, config.n_topk_scores_per_group));
 }
 
-/// Structures that have a place here and no code yet.
-void refuse_unbuilt(const GptConfig& config) {
-  const auto refuse = [](bool used, std::string_view what) { require(!used, fmt::format("{} is not supported yet", what)); };
-  refuse(!config.norm_1 || !config.norm_2, "a block without norm_1 or norm_2");
-  refuse(config.post_attention_norm || config.post_mlp_norm, "post_attention_norm or post_mlp_norm");
-  refuse(config.norm_qk, "norm_qk");
-  refuse(config.attention_logit_softcapping.has_value() || config.final_logit_softcapping.has_value(), "a soft cap of logits");
-  refuse(config.sliding_window_size.has_value(), "sliding_window_size");
-  refuse(config.latent_attention.has_value(), "latent_attention");
-  refuse(config.mlp_class == MlpClass::llama_moe, "a mixture of experts");
-  refuse(config.rope_interleave, "rope_interleave");
-  refuse(config.rope_layers != LayerPattern(true), "a layer without rotary positions");
-  refuse(config.rope_local_base_freq.has_value(), "rope_local_base_freq");
-  refuse(config.rope_scaling.kind > RopeScaling::Kind::llama3, "YaRN or longrope scaling");
-}
-
 }  // namespace
 
 LayerPattern::LayerPattern(std::vector<bool> layers) : period_(std::move(layers)) {
@@ -126,7 +114,7 @@ std::int64_t GptConfig::key_width() const {
 std::int64_t GptConfig::value_width() const { return latent_attention ? latent_attention->v_head_dim : head_size; }
 
 double GptConfig::attention_scale(std::int64_t layer) const {
-  const double scale = 1 / std::sqrt(attention_scores_scalar.value_or(static_cast<double>(key_width())));
+  const double scale = rope_score_factor(*this) / std::sqrt(attention_scores_scalar.value_or(static_cast<double>(key_width())));
   return scale_attn_by_inverse_layer_idx ? scale / static_cast<double>(layer + 1) : scale;
 }
 
@@ -165,7 +153,6 @@ void validate(const GptConfig& config) {
   for (const double p : {config.embd_dropout, config.attn_dropout, config.resid_dropout}) {
     require(p >= 0 && p < 1, fmt::format("dropout must be in [0, 1), not {}", p));
   }
-  refuse_unbuilt(config);
 }
 
 void override_size(GptConfig& config, std::optional<std::int64_t> n_layers, std::optional<std::int64_t> block_size) {

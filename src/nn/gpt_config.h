@@ -162,7 +162,7 @@ struct GptConfig {
   friend bool operator==(const GptConfig&, const GptConfig&) = default;
 };
 
-/// Checks that sizes fit each other. UserError naming field and values, or a structure that is not built yet.
+/// Checks that sizes fit each other. UserError naming field and values.
 void validate(const GptConfig& config);
 
 /// Returns the configuration called `name` (shapes only; `tied` as published). UserError with the nearest name.

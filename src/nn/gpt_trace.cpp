@@ -29,25 +29,50 @@ void require_batch(const GptTraceOptions& options) {
   if (options.batch < 1) throw UserError(fmt::format("the batch must hold at least one row, not {}", options.batch));
 }
 
+/// Whole rotary tables; invalid where nothing turns.
 struct Tables {
-  Tensor cos;
-  Tensor sin;
+  RopeRows rope;
+  RopeRows local_rope;
 };
 
-/// The rotary tables as inputs, whole; invalid where nothing turns. `rows`: positions this trace needs.
+RopeRows table_input(Tracer& tracer, const RopeTables& tables, const char* name, DType dtype) {
+  if (tables.cos.empty()) return {};
+  const Shape shape{tables.length, tables.n_elem};
+  return {tracer.constant(fmt::format("{}.cos", name), shape, tables.cos, dtype),
+          tracer.constant(fmt::format("{}.sin", name), shape, tables.sin, dtype)};
+}
+
+/// The rotary tables as inputs. `rows`: positions this trace needs.
 Tables table_inputs(Tracer& tracer, const GptConfig& config, const GptTraceOptions& options, std::int64_t rows) {
-  const std::int64_t n = config.rope_n_elem();
-  if (n == 0) return {};
   const std::int64_t length = std::max(rows, options.table_rows);
-  const RopeTables tables = rope_tables(config, length);
-  const Shape shape{length, n};
-  return {tracer.constant("rope.cos", shape, tables.cos, wide(options.dtype)),
-          tracer.constant("rope.sin", shape, tables.sin, wide(options.dtype))};
+  return {table_input(tracer, rope_tables(config, length), "rope", wide(options.dtype)),
+          table_input(tracer, local_rope_tables(config, length), "rope.local", wide(options.dtype))};
 }
 
 /// Rows 0 .. length-1 of a table.
 Tensor first_rows(const Tensor& table, std::int64_t length) {
   return table.size(0) == length ? table : table.slice(0, 0, length);
+}
+
+RopeRows first_rows(const RopeRows& tables, std::int64_t length) {
+  return tables.cos.valid() ? RopeRows{first_rows(tables.cos, length), first_rows(tables.sin, length)} : tables;
+}
+
+RopeRows selected_rows(const RopeRows& tables, const Tensor& rows) {
+  return tables.cos.valid() ? RopeRows{tables.cos.index_select(0, rows), tables.sin.index_select(0, rows)} : tables;
+}
+
+/// Sets which cached keys the token at `row` ([1]) sees: all up to itself, and of those the last `window`.
+void set_masks(const GptConfig& config, const Tensor& row, std::int64_t cache_length, SequenceContext& context) {
+  Tracer& tracer = row.tracer();
+  const Shape shape{1, 1, 1, cache_length};
+  const Tensor keys{tracer, ops::iota(tracer.builder(), cache_length)};
+  const Tensor past = keys <= row;
+  context.mask = past.reshape(shape);
+  if (!config.sliding_window_size) return;
+  const Tensor leaves{tracer, ops::iota(tracer.builder(), cache_length, DType::int64, *config.sliding_window_size)};
+  const Tensor recent = row < leaves;
+  context.window_mask = Tensor{tracer, ops::binary(tracer.builder(), op::logical_and, past.id(), recent.id())}.reshape(shape);
 }
 
 /// The hidden states of rows that hold several documents. `position` [B, T] counts from 0 in each, so that its distance to the
@@ -57,13 +82,14 @@ Tensor hidden_of_packed_rows(const Gpt& model, const Tensor& tokens, const Tenso
   const std::int64_t batch = tokens.size(0);
   const std::int64_t length = tokens.size(1);
   context.segments = Tensor{tracer, ops::iota(tracer.builder(), length)} - position;
-  if (tables.cos.valid()) {
-    const auto rows_at = [&](const Tensor& table) {
-      return table.index_select(0, position.reshape({batch * length})).reshape({batch, 1, length, table.size(1)});
-    };
-    context.cos = rows_at(tables.cos);
-    context.sin = rows_at(tables.sin);
-  }
+  const auto rows_at = [&](const RopeRows& table) {
+    if (!table.cos.valid()) return table;
+    const RopeRows rows = selected_rows(table, position.reshape({batch * length}));
+    const Shape shape{batch, 1, length, rows.cos.size(1)};
+    return RopeRows{rows.cos.reshape(shape), rows.sin.reshape(shape)};
+  };
+  context.rope = rows_at(tables.rope);
+  context.local_rope = rows_at(tables.local_rope);
   const bool learned = model.config.positions == Positions::learned;
   return model.hidden(tokens, learned ? model.transformer.wpe(position) : Tensor(), context);
 }
@@ -72,10 +98,8 @@ Tensor hidden_of_packed_rows(const Gpt& model, const Tensor& tokens, const Tenso
 Tensor hidden_of_rows(const Gpt& model, const Tensor& tokens, const Tables& tables, SequenceContext context) {
   Tracer& tracer = tokens.tracer();
   const std::int64_t length = tokens.size(1);
-  if (tables.cos.valid()) {
-    context.cos = first_rows(tables.cos, length);
-    context.sin = first_rows(tables.sin, length);
-  }
+  context.rope = first_rows(tables.rope, length);
+  context.local_rope = first_rows(tables.local_rope, length);
   Tensor positions;
   if (model.config.positions == Positions::learned) positions = first_rows(tracer.parameter(model.transformer.wpe.weight), length);
   return model.hidden(tokens, positions, context);
@@ -91,11 +115,13 @@ std::string cache_name(std::size_t layer, const char* part) { return fmt::format
 
 /// The caches of all layers, as they are before the pass.
 std::vector<KeyValues> cache_inputs(Tracer& tracer, const GptConfig& config, const GptTraceOptions& options, std::int64_t cache_length) {
-  const TensorType type{options.dtype, {options.batch, config.n_query_groups, cache_length, config.head_size}, Device::cpu};
+  const auto type = [&](std::int64_t width) {
+    return TensorType{options.dtype, {options.batch, config.n_query_groups, cache_length, width}, Device::cpu};
+  };
   std::vector<KeyValues> caches;
   for (std::size_t layer = 0; layer < static_cast<std::size_t>(config.n_layer); ++layer) {
-    const Tensor k = tracer.input(cache_name(layer, "k"), type, Role::state);
-    const Tensor v = tracer.input(cache_name(layer, "v"), type, Role::state);
+    const Tensor k = tracer.input(cache_name(layer, "k"), type(config.key_width()), Role::state);
+    const Tensor v = tracer.input(cache_name(layer, "v"), type(config.value_width()), Role::state);
     caches.push_back({k, v});
   }
   return caches;
@@ -187,14 +213,11 @@ TracedProgram trace_decode(const GptConfig& config, const GptTraceOptions& optio
   SequenceContext context;
   context.caches = cache_inputs(tracer, config, options, cache_length);
   const Tensor row = position.reshape({1});
-  if (tables.cos.valid()) {
-    context.cos = tables.cos.index_select(0, row);
-    context.sin = tables.sin.index_select(0, row);
-  }
+  context.rope = selected_rows(tables.rope, row);
+  context.local_rope = selected_rows(tables.local_rope, row);
   Tensor positions;
   if (config.positions == Positions::learned) positions = tracer.parameter(model.transformer.wpe.weight).index_select(0, row);
-  const Tensor keys{tracer, ops::iota(tracer.builder(), cache_length)};
-  context.mask = (keys <= row).reshape({1, 1, 1, cache_length});
+  set_masks(config, row, cache_length, context);
   context.cache_position = position.reshape({1, 1, 1, 1});
   std::vector<KeyValues> written;
   context.fresh = &written;

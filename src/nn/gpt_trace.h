@@ -22,8 +22,8 @@ struct GptTraceOptions {
   std::int64_t table_rows = 0;  // rows of the rotary tables, so that programs can share them; 0: as many as needed
 };
 
-/// Inputs: parameters (role param, all of them in registration order); `rope.cos`, `rope.sin` (state; float32, or float64 in
-/// a float64 trace); `tokens`, `targets` [B, T] int64 (batch; target -100 is ignored); `inv_kept` (scalar, float32 or
+/// Inputs: parameters (role param, all of them in registration order; state where not trained); `rope.cos`, `rope.sin`, and
+/// `rope.local.cos`, `rope.local.sin` with rope_local_base_freq (state; float32, or float64 in a float64 trace); `tokens`, `targets` [B, T] int64 (batch; target -100 is ignored); `inv_kept` (scalar, float32 or
 /// float64: 1 / targets kept in all micro-steps).
 /// With `packed` there is `positions` [B, T] int64 (batch) too: a document's tokens are numbered from 0, and attention stays
 /// within it. A document's values are then those of a row of its own.
@@ -36,7 +36,7 @@ TracedProgram trace_eval(const GptConfig& config, GptTraceOptions options);
 
 /// The first pass of generation, over a prompt of up to `length` tokens. Inputs: parameters, tables, `tokens` [B, length]
 /// (batch; anything after the prompt), `last` (scalar int64: index of the prompt's last token), the caches `cache.N.k`, `cache.N.v`
-/// per layer [B, n_query_groups, cache_length, head_size] (state; not read). Outputs: `logits` [B, padded vocabulary] at `last`,
+/// per layer [B, n_query_groups, cache_length, key or value width] (state; not read). Outputs: `logits` [B, padded vocabulary] at `last`,
 /// then the caches (`cache.N.k.next`, ...), zero from `length` on, each donated from its input.
 TracedProgram trace_prefill(const GptConfig& config, const GptTraceOptions& options, std::int64_t cache_length);
 

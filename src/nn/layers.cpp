@@ -67,8 +67,9 @@ Tensor RmsNorm::operator()(const Tensor& x) const {
   return {tracer, ops::rms_norm(tracer.at(Tensor::Where::current()), x.id(), w, eps, unit_offset).y};
 }
 
-Tensor apply_rope(const Tensor& x, const Tensor& cos, const Tensor& sin, Tensor::Where where) {
-  return {x.tracer(), ops::rope(x.tracer().at(where), x.id(), cos.id(), sin.id())};
+Tensor apply_rope(const Tensor& x, const Tensor& cos, const Tensor& sin, bool interleave, Tensor::Where where) {
+  const RopeLayout layout = interleave ? RopeLayout::gathered : RopeLayout::half;
+  return {x.tracer(), ops::rope(x.tracer().at(where), x.id(), cos.id(), sin.id(), layout)};
 }
 
 Tensor scaled_attention(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask, const AttentionOptions& options,
@@ -78,7 +79,9 @@ Tensor scaled_attention(const Tensor& q, const Tensor& k, const Tensor& v, const
   if (options.segments.valid()) inputs.segments = options.segments.id();
   AttentionAttrs attrs;
   attrs.causal = options.causal;
+  attrs.window = options.window;
   attrs.scale = options.scale;
+  attrs.softcap = options.softcap;
   attrs.dropout = options.dropout;
   return {q.tracer(), ops::attention(q.tracer().at(where), inputs, attrs).out};
 }

@@ -58,12 +58,15 @@ struct RmsNorm : Module {
   bool unit_offset = false;
 };
 
-/// Rotates the first elements of each head. x: [B, H, T, D]; cos, sin: [T, n].
-Tensor apply_rope(const Tensor& x, const Tensor& cos, const Tensor& sin, Tensor::Where where = Tensor::Where::current());
+/// Rotates the first elements of each head. x: [B, H, T, D]; cos, sin: [T, n]. `interleave`: neighbours turn together and come
+/// out as all even, then all odd elements.
+Tensor apply_rope(const Tensor& x, const Tensor& cos, const Tensor& sin, bool interleave = false, Tensor::Where where = Tensor::Where::current());
 
 struct AttentionOptions {
   bool causal = false;
+  std::int64_t window = 0;  // keys a query sees, itself included; 0: all
   double scale = 1;
+  double softcap = 0;  // scaled scores become cap tanh(score / cap); 0: as they are
   double dropout = 0;  // of the probabilities; its draws are given by the rng pass
   Tensor segments;     // int64 [B, T]: queries see the keys of their run of equal ids; invalid: one segment
 };

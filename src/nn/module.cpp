@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <unordered_set>
 
 #include "base/elementary_wide.h"
 #include "base/error.h"
@@ -50,20 +51,24 @@ void Module::attach(std::string_view name, const Module& child) {
   node_->children.emplace_back(name, child.node_);
 }
 
-void Module::collect(const Node& node, const std::string& prefix, std::vector<std::pair<NamedParameter, Parameter>>& found) {
+struct Module::Collected {
+  std::vector<std::pair<NamedParameter, Parameter>> found;
+  std::unordered_set<const void*> seen;
+};
+
+void Module::collect(const Node& node, const std::string& prefix, Collected& collected) {
   for (const auto& [name, parameter] : node.parameters) {
-    const void* const identity = parameter.identity();
-    const bool seen = std::any_of(found.begin(), found.end(), [&](const auto& entry) { return entry.second.identity() == identity; });
-    if (seen) continue;
-    found.emplace_back(NamedParameter{prefix + name, parameter.shape(), parameter.init(), static_cast<std::int64_t>(found.size())}, parameter);
+    if (!collected.seen.insert(parameter.identity()).second) continue;
+    const auto index = static_cast<std::int64_t>(collected.found.size());
+    collected.found.emplace_back(NamedParameter{prefix + name, parameter.shape(), parameter.init(), index, parameter.trained()}, parameter);
   }
-  for (const auto& [name, child] : node.children) collect(*child, prefix + name + ".", found);
+  for (const auto& [name, child] : node.children) collect(*child, prefix + name + ".", collected);
 }
 
 std::vector<std::pair<NamedParameter, Parameter>> Module::parameter_handles() const {
-  std::vector<std::pair<NamedParameter, Parameter>> found;
-  collect(*node_, "", found);
-  return found;
+  Collected collected;
+  collect(*node_, "", collected);
+  return std::move(collected.found);
 }
 
 std::vector<NamedParameter> Module::parameters() const {

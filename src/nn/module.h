@@ -35,11 +35,13 @@ struct Initializer {
 class Parameter {
  public:
   Parameter() = default;
-  Parameter(const Shape& shape, Initializer init) : data_(std::make_shared<Data>(Data{"", shape, init})) {}
+  Parameter(const Shape& shape, Initializer init, bool trained = true) : data_(std::make_shared<Data>(Data{"", shape, init, trained})) {}
 
   bool valid() const { return data_ != nullptr; }
   const Shape& shape() const { return data_->shape; }
   const Initializer& init() const { return data_->init; }
+  /// False for a buffer: a weight that the model reads and no optimizer changes.
+  bool trained() const { return data_->trained; }
   /// Name in the module that registered it first.
   const std::string& name() const { return data_->name; }
   /// Equal for handles of one parameter.
@@ -51,6 +53,7 @@ class Parameter {
     std::string name;
     Shape shape;
     Initializer init;
+    bool trained = true;
   };
   std::shared_ptr<Data> data_;
 };
@@ -61,6 +64,7 @@ struct NamedParameter {
   Shape shape;
   Initializer init;
   std::int64_t index = 0;  // place among the model's parameters: names its random draws
+  bool trained = true;
 
   /// Weight decay acts on matrices and embeddings, not on biases and norm weights.
   bool decay() const { return shape.rank() >= 2; }
@@ -85,6 +89,10 @@ class Module {
   Parameter add_parameter(std::string_view name, const Shape& shape, Initializer init) {
     return add_parameter(name, Parameter(shape, init));
   }
+  /// Registers a weight that is not trained.
+  Parameter add_buffer(std::string_view name, const Shape& shape, Initializer init) {
+    return add_parameter(name, Parameter(shape, init, false));
+  }
   /// Registers a child and returns it. UserError when the name is taken.
   template <class Child>
   Child add_module(std::string_view name, Child child) {
@@ -100,7 +108,8 @@ class Module {
   };
   void attach(std::string_view name, const Module& child);
   void require_free(std::string_view name) const;
-  static void collect(const Node& node, const std::string& prefix, std::vector<std::pair<NamedParameter, Parameter>>& found);
+  struct Collected;
+  static void collect(const Node& node, const std::string& prefix, Collected& collected);
 
   std::shared_ptr<Node> node_;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The named configurations: structural styles, and a table of sizes. Published models of the dense GPT-NeoX, Llama,
-// Falcon, StableLM, OLMo, Phi, Qwen2 and Gemma lines, GPT-2, and small models to train here.
+// The named configurations: structural styles, and a table of sizes. Published models of the GPT-NeoX, Llama, Falcon,
+// StableLM, OLMo, Phi, Mistral, Mixtral, Qwen and Gemma lines, GPT-2, and small models to train here.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,14 +14,20 @@ namespace reprise {
 namespace {
 
 /// What the sizes of a line of models have in common.
-enum class Style { gpt2, neox, stablelm, falcon, falcon_shared, llama, qwen2, olmo, gemma, phi };
+enum class Style { gpt2, neox, stablelm, falcon, falcon_shared, llama, qwen2, qwen3, olmo, olmo2, gemma, gemma2, gemma3, phi };
 
 /// Departures from the style.
 struct Extra {
   double eps = 1e-5;
   double rotary = 0;         // 0: the style's
   double llama3_factor = 0;  // 0: no rope scaling
+  double linear_factor = 0;
   std::int64_t condense = 1;
+  std::int64_t window = 0;   // 0: the style's
+  double scores_scalar = 0;  // 0: the head size
+  std::int64_t experts = 0;  // 0: a plain MLP
+  std::int64_t experts_per_token = 0;
+  std::int64_t expert_width = 0;  // 0: the MLP's
   bool tied = false;
   bool tokenizer_vocab = false;
 };
@@ -95,9 +101,26 @@ constexpr Row kRows[] = {
      "Llama-3.2-3B Llama-3.2-3B-Instruct"},
     {Style::olmo, 16, 16, 16, 2048, 128, 8192, 2048, 50280, 50304, 10000, {.tied = true}, "OLMo-1B-hf"},
     {Style::olmo, 32, 32, 32, 4096, 128, 11008, 2048, 50280, 50304, 10000, {}, "OLMo-7B-hf OLMo-7B-Instruct-hf"},
+    {Style::olmo2, 32, 32, 32, 4096, 128, 11008, 4096, 100278, 100352, 500000, {.eps = 1e-6},
+     "OLMo-2-1124-7B OLMo-2-1124-7B-SFT OLMo-2-1124-7B-DPO OLMo-2-1124-7B-Instruct"},
+    {Style::olmo2, 40, 40, 40, 5120, 128, 13824, 4096, 100278, 100352, 500000, {.eps = 1e-6},
+     "OLMo-2-1124-13B OLMo-2-1124-13B-SFT OLMo-2-1124-13B-DPO OLMo-2-1124-13B-Instruct"},
     {Style::gemma, 18, 8, 1, 2048, 256, 16384, 4096, 256000, 256000, 10000, {.tied = true}, "Gemma-2b Gemma-2b-it"},
     {Style::gemma, 28, 16, 16, 3072, 256, 24576, 4096, 256000, 256000, 10000, {.tied = true},
      "Gemma-7b Gemma-7b-it CodeGemma-7b-it"},
+    {Style::gemma2, 26, 8, 4, 2304, 256, 9216, 8192, 256000, 256000, 10000, {.scores_scalar = 256, .tied = true}, "Gemma-2-2b Gemma-2-2b-it"},
+    {Style::gemma2, 42, 16, 8, 3584, 256, 14336, 8192, 256000, 256000, 10000, {.scores_scalar = 256, .tied = true},
+     "Gemma-2-9b Gemma-2-9b-it"},
+    {Style::gemma2, 46, 32, 16, 4608, 128, 36864, 8192, 256000, 256000, 10000, {.scores_scalar = 144, .tied = true},
+     "Gemma-2-27b Gemma-2-27b-it"},
+    {Style::gemma3, 26, 4, 1, 1152, 256, 6912, 131072, 262144, 262144, 1000000, {.window = 512, .scores_scalar = 256, .tied = true},
+     "Gemma-3-1b-it"},
+    {Style::gemma3, 34, 8, 4, 2560, 256, 10240, 131072, 262144, 262144, 1000000,
+     {.linear_factor = 8, .window = 1024, .scores_scalar = 256, .tied = true}, "Gemma-3-4b-it"},
+    {Style::gemma3, 48, 16, 8, 3840, 256, 15360, 131072, 262144, 262144, 1000000,
+     {.linear_factor = 8, .window = 1024, .scores_scalar = 256, .tied = true}, "Gemma-3-12b-it"},
+    {Style::gemma3, 62, 32, 16, 5376, 128, 21504, 131072, 262144, 262144, 1000000,
+     {.linear_factor = 8, .window = 1024, .scores_scalar = 168, .tied = true}, "Gemma-3-27b-it"},
     {Style::llama, 32, 32, 32, 4096, 128, 11008, 16384, 32016, 32016, 1000000, {}, "CodeLlama-7b-hf CodeLlama-7b-Instruct-hf"},
     {Style::llama, 40, 40, 40, 5120, 128, 13824, 16384, 32016, 32016, 1000000, {}, "CodeLlama-13b-hf"},
     {Style::llama, 48, 64, 8, 8192, 128, 22016, 16384, 32000, 32000, 1000000, {},
@@ -117,8 +140,18 @@ constexpr Row kRows[] = {
     {Style::phi, 24, 32, 32, 2048, 64, 8192, 2048, 50257, 51200, 10000, {.rotary = 0.5}, "phi-1_5"},
     {Style::phi, 32, 32, 32, 2560, 80, 10240, 2048, 50257, 51200, 10000, {.rotary = 0.4}, "phi-2"},
     {Style::llama, 32, 32, 32, 3072, 96, 8192, 4096, 32000, 32064, 10000, {}, "Phi-3.5-mini-instruct"},
+    {Style::llama, 32, 32, 32, 3072, 96, 8192, 4096, 32000, 32064, 10000, {.window = 2048}, "Phi-3-mini-4k-instruct"},
+    {Style::llama, 32, 32, 32, 3072, 96, 8192, 131072, 32000, 32064, 10000, {.window = 262145}, "Phi-3-mini-128k-instruct"},
+    {Style::llama, 32, 24, 8, 3072, 128, 8192, 131072, 200019, 200064, 10000, {.rotary = 0.75, .window = 262145, .tied = true},
+     "Phi-4-mini-instruct Phi-4-mini-reasoning"},
     {Style::llama, 40, 40, 10, 5120, 128, 17920, 16384, 100352, 100352, 250000, {}, "phi-4"},
     {Style::llama, 40, 40, 10, 5120, 128, 17920, 32768, 100352, 100352, 500000, {}, "Phi-4-reasoning Phi-4-reasoning-plus"},
+    {Style::llama, 32, 32, 8, 4096, 128, 14336, 4096, 32000, 32000, 10000, {.window = 4096}, "Mistral-7B-v0.1 Mistral-7B-Instruct-v0.1"},
+    {Style::llama, 32, 32, 8, 4096, 128, 14336, 32768, 32768, 32768, 1000000, {.window = 4096}, "Mathstral-7B-v0.1"},
+    {Style::llama, 32, 32, 8, 4096, 128, 14336, 32768, 32000, 32000, 1000000, {.experts = 8, .experts_per_token = 2},
+     "Mixtral-8x7B-v0.1 Mixtral-8x7B-Instruct-v0.1"},
+    {Style::llama, 56, 48, 8, 6144, 128, 16384, 65536, 32768, 32768, 1000000, {.experts = 8, .experts_per_token = 2},
+     "Mixtral-8x22B-v0.1 Mixtral-8x22B-Instruct-v0.1"},
     {Style::llama, 32, 32, 8, 4096, 128, 14336, 32768, 32000, 32000, 1000000, {}, "Mistral-7B-v0.2 Mistral-7B-Instruct-v0.2"},
     {Style::llama, 32, 32, 8, 4096, 128, 14336, 32768, 32768, 32768, 1000000, {}, "Mistral-7B-v0.3 Mistral-7B-Instruct-v0.3"},
     {Style::llama, 88, 96, 8, 12288, 128, 28672, 32768, 32768, 32768, 1000000, {},
@@ -151,6 +184,23 @@ constexpr Row kRows[] = {
     {Style::qwen2, 80, 64, 8, 8192, 128, 29568, 4096, 151643, 152064, 10000, {}, "Qwen2.5-Math-72B Qwen2.5-Math-72B-Instruct"},
     {Style::qwen2, 28, 28, 4, 3584, 128, 18944, 1010000, 151643, 152064, 10000000, {}, "Qwen2.5-7B-Instruct-1M"},
     {Style::qwen2, 48, 40, 8, 5120, 128, 13824, 1010000, 151643, 152064, 10000000, {}, "Qwen2.5-14B-Instruct-1M"},
+    {Style::qwen3, 28, 16, 8, 1024, 128, 3072, 40960, 151643, 151936, 1000000, {.eps = 1e-6, .tied = true}, "Qwen3-0.6B Qwen3-0.6B-Base"},
+    {Style::qwen3, 28, 16, 8, 2048, 128, 6144, 40960, 151643, 151936, 1000000, {.eps = 1e-6, .tied = true}, "Qwen3-1.7B Qwen3-1.7B-Base"},
+    {Style::qwen3, 36, 32, 8, 2560, 128, 9728, 40960, 151643, 151936, 1000000, {.eps = 1e-6, .tied = true}, "Qwen3-4B Qwen3-4B-Base"},
+    {Style::qwen3, 36, 32, 8, 2560, 128, 9728, 262144, 151643, 151936, 5000000, {.eps = 1e-6, .tied = true},
+     "Qwen3-4B-Thinking-2507 Qwen3-4B-Instruct-2507"},
+    {Style::qwen3, 36, 32, 8, 4096, 128, 12288, 40960, 151643, 151936, 1000000, {.eps = 1e-6}, "Qwen3-8B Qwen3-8B-Base"},
+    {Style::qwen3, 40, 40, 8, 5120, 128, 17408, 40960, 151643, 151936, 1000000, {.eps = 1e-6}, "Qwen3-14B Qwen3-14B-Base"},
+    {Style::qwen3, 64, 64, 8, 5120, 128, 25600, 40960, 151643, 151936, 1000000, {.eps = 1e-6}, "Qwen3-32B"},
+    {Style::qwen3, 48, 32, 4, 2048, 128, 6144, 40960, 151643, 151936, 1000000,
+     {.eps = 1e-6, .experts = 128, .experts_per_token = 8, .expert_width = 768}, "Qwen3-30B-A3B Qwen3-30B-A3B-Base"},
+    {Style::qwen3, 48, 32, 4, 2048, 128, 6144, 262144, 151643, 151936, 10000000,
+     {.eps = 1e-6, .experts = 128, .experts_per_token = 8, .expert_width = 768}, "Qwen3-30B-A3B-Thinking-2507 Qwen3-30B-A3B-Instruct-2507"},
+    {Style::qwen3, 94, 64, 4, 4096, 128, 12288, 40960, 151643, 151936, 1000000,
+     {.eps = 1e-6, .experts = 128, .experts_per_token = 8, .expert_width = 1536}, "Qwen3-235B-A22B"},
+    {Style::qwen3, 94, 64, 4, 4096, 128, 12288, 262144, 151643, 151936, 5000000,
+     {.eps = 1e-6, .experts = 128, .experts_per_token = 8, .expert_width = 1536},
+     "Qwen3-235B-A22B-Thinking-2507 Qwen3-235B-A22B-Instruct-2507"},
     {Style::llama, 24, 16, 16, 2048, 128, 5440, 8192, 256000, 256000, 10000, {}, "salamandra-2b salamandra-2b-instruct"},
     {Style::llama, 32, 32, 8, 4096, 128, 11008, 8192, 256000, 256000, 10000, {.eps = 1e-6}, "salamandra-7b salamandra-7b-instruct"},
     {Style::llama, 30, 9, 3, 576, 64, 1536, 8192, 49152, 49152, 100000, {.tied = true}, "SmolLM2-135M SmolLM2-135M-Instruct"},
@@ -164,6 +214,13 @@ GptConfig styled(Style style) {
     c.norm_class = NormClass::rms_norm;
     c.mlp_class = MlpClass::llama;
     c.bias = false;
+  };
+  const auto gemma_like = [&] {
+    llama_like();
+    c.norm_unit_offset = true;
+    c.mlp_class = MlpClass::gemma;
+    c.gelu_tanh = true;
+    c.scale_embeddings = true;
   };
   switch (style) {
     case Style::gpt2:
@@ -196,12 +253,32 @@ GptConfig styled(Style style) {
       c.bias = false;
       c.mlp_class = MlpClass::llama;
       break;
-    case Style::gemma:
+    case Style::qwen3:
       llama_like();
-      c.norm_unit_offset = true;
-      c.mlp_class = MlpClass::gemma;
-      c.gelu_tanh = true;
-      c.scale_embeddings = true;
+      c.norm_qk = true;
+      break;
+    case Style::olmo2:
+      llama_like();
+      c.norm_1 = c.norm_2 = false;
+      c.post_attention_norm = c.post_mlp_norm = true;
+      c.norm_qk = true;
+      c.norm_qk_type = NormQkType::all_heads;
+      break;
+    case Style::gemma: gemma_like(); break;
+    case Style::gemma2:
+      gemma_like();
+      c.post_attention_norm = c.post_mlp_norm = true;
+      c.attention_logit_softcapping = 50;
+      c.final_logit_softcapping = 30;
+      c.sliding_window_size = 4096;
+      c.sliding_window_indices = LayerPattern({true, false});
+      break;
+    case Style::gemma3:
+      gemma_like();
+      c.post_attention_norm = c.post_mlp_norm = true;
+      c.norm_qk = true;
+      c.rope_local_base_freq = 10000;
+      c.rope_indices = c.sliding_window_indices = LayerPattern({true, true, true, true, true, false});
       break;
     case Style::phi:
       c.parallel_residual = true;
@@ -229,7 +306,16 @@ GptConfig config_of(const Row& row, std::string_view name) {
   c.norm_eps = row.extra.eps;
   if (row.extra.rotary != 0) c.rotary_percentage = row.extra.rotary;
   if (row.extra.llama3_factor != 0) c.rope_scaling = {RopeScaling::Kind::llama3, row.extra.llama3_factor, 1, 4, 8192};
+  if (row.extra.linear_factor != 0) c.rope_scaling = {RopeScaling::Kind::linear, row.extra.linear_factor};
   c.rope_condense_ratio = row.extra.condense;
+  if (row.extra.window != 0) c.sliding_window_size = row.extra.window;
+  if (row.extra.scores_scalar != 0) c.attention_scores_scalar = row.extra.scores_scalar;
+  if (row.extra.experts != 0) {
+    c.mlp_class = MlpClass::llama_moe;
+    c.n_expert = row.extra.experts;
+    c.n_expert_per_token = row.extra.experts_per_token;
+    c.moe_intermediate_size = row.extra.expert_width;
+  }
   c.tied = row.extra.tied;
   c.vocab_follows_tokenizer = row.extra.tokenizer_vocab;
   return c;

@@ -23,7 +23,7 @@ struct InitialState {
   std::vector<std::byte> bytes;
 };
 
-/// What a tracer made. `parameters` are the trace's inputs of role `param`, in their order.
+/// What a tracer made. `parameters` are inputs of the trace, in their order: of role `param`, or `state` where not trained.
 struct TracedProgram {
   Trace trace;
   std::vector<NamedParameter> parameters;

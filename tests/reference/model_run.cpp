@@ -25,14 +25,22 @@ AdamWOptions reference_options() {
 
 HostTensor number(DType dtype, double value) { return HostTensor::from_numbers({dtype, {}, Device::cpu}, std::vector<double>{value}); }
 
-/// Gives the outputs back to the inputs whose storage they take over.
+}  // namespace
+
 void carry_donations(const Trace& trace, const std::vector<HostTensor>& outputs, NamedValues& values) {
   for (const Donation& donation : trace.donations) {
     values[trace[trace.inputs[donation.input].value].name] = outputs[donation.output];
   }
 }
 
-}  // namespace
+NamedValues persistent_values(const TracedProgram& program, const NamedNumbers& weights, DType dtype) {
+  NamedValues values;
+  for (const NamedParameter& parameter : program.parameters) {
+    values[parameter.name] = HostTensor::from_numbers({dtype, parameter.shape, Device::cpu}, weights.at(parameter.name));
+  }
+  for (const InitialState& state : program.state) values[state.name] = HostTensor(state.type, state.bytes.data());
+  return values;
+}
 
 std::vector<HostTensor> run_named(const Trace& trace, const NamedValues& values) {
   std::vector<HostTensor> inputs;
@@ -72,11 +80,7 @@ ModelFigures train_three_steps(const GptConfig& config, DType dtype, const Named
   const JointTrace joint = differentiate(program.trace, trainable_parameters(program.trace));
   const StepTrace step = build_adamw_step(joint, reference_options());
 
-  NamedValues values;
-  for (const NamedParameter& parameter : program.parameters) {
-    values[parameter.name] = HostTensor::from_numbers({dtype, parameter.shape, Device::cpu}, weights.at(parameter.name));
-  }
-  for (const InitialState& state : program.state) values[state.name] = HostTensor(state.type, state.bytes.data());
+  NamedValues values = persistent_values(program, weights, dtype);
   values["tokens"] = HostTensor::of<std::int64_t>({batch.rows, batch.length}, batch.tokens);
   values["targets"] = HostTensor::of<std::int64_t>({batch.rows, batch.length}, batch.targets);
   values["inv_kept"] = number(dtype, 1 / static_cast<double>(batch.kept()));

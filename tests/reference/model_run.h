@@ -18,11 +18,17 @@ using NamedValues = std::map<std::string, HostTensor>;
 /// Runs a trace on the values its inputs are named after; a missing one is an error.
 std::vector<HostTensor> run_named(const Trace& trace, const NamedValues& values);
 
+/// Gives the outputs of a run back to the inputs whose storage they take over.
+void carry_donations(const Trace& trace, const std::vector<HostTensor>& outputs, NamedValues& values);
+
 /// Numbers by parameter name.
 using NamedNumbers = std::map<std::string, std::vector<double>>;
 
 /// A model's parameters out of a folder's tensors.
 NamedNumbers read_parameters(const TensorSource& source, const WeightTable& table);
+
+/// A program's parameters, `weights` rounded to `dtype`, and its tables.
+NamedValues persistent_values(const TracedProgram& program, const NamedNumbers& weights, DType dtype);
 
 /// One batch.
 struct Batch {

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention, cross entropy and rotary embedding against PyTorch's values and gradients: as whole ops, and decomposed.
+// Attention, cross entropy and rotary embedding, with the model's tables, against PyTorch's values and gradients: as whole
+// ops, and decomposed.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
-#include <numbers>
 
+#include "nn/rope.h"
 #include "ops/op_table.h"
 #include "reference/op_cases.h"
 #include "support/reference_data.h"
+#include "support/tolerance.h"
 
 namespace reprise {
 namespace {
@@ -120,51 +123,34 @@ ValueId constant(Builder& b, const Shape& shape, DType dtype, const std::vector<
   return ops::reshape(b, ops::cat(b, std::move(parts), 0), shape);
 }
 
-struct RopeCase {
-  const OpCases& cases;
-  std::string name;
-
-  double number(const char* key, double otherwise) const {
+/// A model whose heads turn as the case says, by the formula that its note names.
+GptConfig rope_config(const OpCases& cases, const std::string& name, std::int64_t head_size) {
+  const auto number = [&](const char* key, double otherwise) {
     const Json* const found = cases.attribute(name, key);
     return found != nullptr ? found->number() : otherwise;
+  };
+  GptConfig config;
+  config.head_size = head_size;
+  config.rotary_percentage = number("n_elem", static_cast<double>(head_size)) / static_cast<double>(head_size);
+  config.rope_base = number("base", 10000);
+  RopeScaling& scaling = config.rope_scaling;
+  scaling.factor = number("factor", 1);
+  scaling.original_max_seq_len = static_cast<std::int64_t>(number("original_max_seq_len", 1));
+  scaling.low_freq_factor = number("low_freq_factor", 1);
+  scaling.high_freq_factor = number("high_freq_factor", 4);
+  scaling.beta_fast = number("beta_fast", 32);
+  scaling.beta_slow = number("beta_slow", 1);
+  if (name == "linear") scaling.kind = RopeScaling::Kind::linear;
+  if (name == "llama3") scaling.kind = RopeScaling::Kind::llama3;
+  if (name == "yarn_paper") scaling.kind = RopeScaling::Kind::yarn;
+  if (name == "yarn_litgpt") scaling.kind = RopeScaling::Kind::yarn_litgpt;
+  if (name.starts_with("longrope")) {
+    scaling.kind = RopeScaling::Kind::longrope;
+    scaling.factor = number("max_seq_len", 1) / number("original_max_seq_len", 1);
+    scaling.short_factor = scaling.long_factor = cases.tensor(name, "in.factors").numbers();
   }
-  bool has(const char* key) const { return cases.attribute(name, key) != nullptr; }
-
-  /// Angle of pair i per position, by the formula that the case's note names.
-  std::vector<double> frequencies(std::size_t n) const {
-    const double base = number("base", 10000);
-    const double factor = number("factor", 1);
-    const double original = number("original_max_seq_len", 1);
-    const double pi = std::numbers::pi;
-    std::vector<double> theta;
-    for (std::size_t i = 0; i < n / 2; ++i) theta.push_back(std::pow(base, -2.0 * static_cast<double>(i) / static_cast<double>(n)));
-    if (name.starts_with("longrope")) {
-      const std::vector<double> factors = cases.tensor(name, "in.factors").numbers();
-      for (std::size_t i = 0; i < theta.size(); ++i) theta[i] /= factors[i];
-    } else if (name == "llama3") {
-      const double low = number("low_freq_factor", 1);
-      const double high = number("high_freq_factor", 4);
-      for (double& t : theta) {
-        const double smooth = std::clamp((original * t / (2 * pi) - low) / (high - low), 0.0, 1.0);
-        t = (1 - smooth) * t / factor + smooth * t;
-      }
-    } else if (name.starts_with("yarn")) {
-      const auto dimension = [&](double rotations) {
-        return static_cast<double>(n) * std::log(original / (rotations * 2 * pi)) / (2 * std::log(base));
-      };
-      const double first = std::max(std::floor(dimension(number("beta_fast", 32))), 0.0);
-      const double last = std::min(std::ceil(dimension(number("beta_slow", 1))), static_cast<double>(n) - 1);
-      for (std::size_t i = 0; i < theta.size(); ++i) {
-        const double ramp = std::clamp((static_cast<double>(i) - first) / (last - first), 0.0, 1.0);
-        const double scaled = name == "yarn_paper" ? ramp : 1 - ramp;
-        theta[i] = theta[i] * (1 - scaled) + theta[i] / factor * scaled;
-      }
-    } else {
-      for (double& t : theta) t /= factor;
-    }
-    return theta;
-  }
-};
+  return config;
+}
 
 TEST(ReferenceRope, EveryCase) {
   REPRISE_NEEDS_REFERENCE("ops/rope.safetensors");
@@ -172,27 +158,28 @@ TEST(ReferenceRope, EveryCase) {
     OpCases cases("rope");
     cases.check_all("", [&](const std::string& name) -> CaseFunction {
       return [&cases, name, whole](Builder& b, const Ids& in) -> Ids {
-        const RopeCase one{cases, name};
         const Shape shape = b.shape(in[0]);
-        const auto n = static_cast<std::size_t>(one.number("n_elem", static_cast<double>(shape.back())));
-        const std::vector<double> theta = one.frequencies(n);
-        const double length = one.number("attention_factor", 1);
-        std::vector<double> positions;
-        for (std::int64_t t = 0; t < shape[2]; ++t) positions.push_back(static_cast<double>(t));
-        if (name == "positions") positions = cases.tensor(name, "in.pos").numbers();
-        std::vector<double> cosines;
-        std::vector<double> sines;
-        for (const double position : positions) {
-          for (std::size_t j = 0; j < n; ++j) {
-            cosines.push_back(length * std::cos(position * theta[j % theta.size()]));
-            sines.push_back(length * std::sin(position * theta[j % theta.size()]));
+        const GptConfig config = rope_config(cases, name, shape.back());
+        const std::int64_t n = config.rope_n_elem();
+        RopeTables tables = rope_tables(config, shape[2]);
+        const double factor = cases.attribute(name, "attention_factor") != nullptr ? cases.number(name, "attention_factor") : 1;
+        EXPECT_NEAR(rope_attention_factor(config.rope_scaling), factor, test::tolerance(DType::float64)) << name;
+        if (name == "positions") {  // rows of a longer table
+          const std::vector<double> rows = cases.tensor(name, "in.pos").numbers();
+          const RopeTables all = rope_tables(config, static_cast<std::int64_t>(*std::max_element(rows.begin(), rows.end())) + 1);
+          tables.cos.clear();
+          tables.sin.clear();
+          for (const double row : rows) {
+            const auto first = static_cast<std::ptrdiff_t>(row) * n;
+            tables.cos.insert(tables.cos.end(), all.cos.begin() + first, all.cos.begin() + first + n);
+            tables.sin.insert(tables.sin.end(), all.sin.begin() + first, all.sin.begin() + first + n);
           }
         }
-        const Shape table{shape[2], static_cast<std::int64_t>(n)};
+        const Shape table{shape[2], n};
         const std::string layout = cases.attribute(name, "layout")->string();
         const RopeLayout which = layout == "half" ? RopeLayout::half : layout == "interleaved" ? RopeLayout::interleaved : RopeLayout::gathered;
-        const ValueId cos = constant(b, table, b.dtype(in[0]), cosines);
-        const ValueId sin = constant(b, table, b.dtype(in[0]), sines);
+        const ValueId cos = constant(b, table, b.dtype(in[0]), tables.cos);
+        const ValueId sin = constant(b, table, b.dtype(in[0]), tables.sin);
         const ValueId y = ops::rope(b, in[0], cos, sin, which);
         return {whole ? y : decomposed(b)[0]};
       };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whole training steps of ten GPT configurations: the predicted peak is the highest byte written, no node falls back to
+// Whole training steps of GPT configurations of every structure: the predicted peak is the highest byte written, no node falls back to
 // "reference", a step allocates nothing, and threads change no bit.
 #include <gtest/gtest.h>
 
@@ -14,6 +14,7 @@
 #include "executor/executor_list.h"
 #include "nn/gpt_trace.h"
 #include "support/sample_traces.h"
+#include "support/structure_configs.h"
 #include "unit/engine/allocation_count.h"
 
 namespace reprise {
@@ -67,6 +68,14 @@ std::vector<Case> cases() {
   add("one_token", [](Case& c) { c.batch = 1, c.length = 1; });
   add("bfloat16", [](Case& c) { c.dtype = DType::bfloat16; });
   add("bfloat16_master", [&](Case& c) { llama(c), c.dtype = DType::bfloat16, c.master = true; });
+  for (GptConfig config : test::structure_configs()) {
+    config.padded_vocab_size = 80;
+    Case one{config.name, config};
+    all.push_back(one);
+    one.name += "_bfloat16";
+    one.dtype = DType::bfloat16;
+    all.push_back(one);
+  }
   return all;
 }
 

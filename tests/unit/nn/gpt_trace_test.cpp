@@ -16,6 +16,7 @@
 #include "nn/gpt_trace.h"
 #include "ops/verifier.h"
 #include "support/expect_error.h"
+#include "support/structure_configs.h"
 #include "support/tolerance.h"
 
 namespace reprise {
@@ -23,7 +24,12 @@ namespace {
 
 using NamedValues = std::map<std::string, HostTensor>;
 
-const std::vector<std::string> kFamilies = {"toy-gpt", "toy-llama", "toy-neox"};
+/// A model of each family to train here, then one of each structure.
+std::vector<GptConfig> all_configs() {
+  std::vector<GptConfig> all = test::structure_configs();
+  for (const char* name : {"toy-gpt", "toy-llama", "toy-neox"}) all.push_back(named_config(name));
+  return all;
+}
 
 std::vector<HostTensor> run(const Trace& trace, const NamedValues& values) {
   std::vector<HostTensor> inputs;
@@ -79,18 +85,17 @@ TEST(GptTrace, NodesKnowTheirModuleAndRegion) {
   ASSERT_NE(node, trace.nodes.end());
   EXPECT_EQ(node->module.view(), "transformer.h.0.mlp");
   EXPECT_EQ(node->region.view(), "block0");
-  EXPECT_EQ(node->source.file.view(), "nn/gpt.cpp");
+  EXPECT_EQ(node->source.file.view(), "nn/mlp.cpp");
 }
 
 TEST(GptTrace, TracesAreValidAndReadBack) {
-  for (const std::string& name : kFamilies) {
-    GptConfig config = named_config(name);
+  for (GptConfig config : all_configs()) {
     config.set_dropout(0.1);
     for (const DType dtype : {DType::float32, DType::float64, DType::bfloat16}) {
       const GptTraceOptions options{.batch = 2, .length = 8, .dtype = dtype};
       for (const Trace& trace : {trace_forward_loss(config, options).trace, trace_eval(config, options).trace,
                                  trace_prefill(config, options, 16).trace, trace_decode(config, options, 16).trace}) {
-        SCOPED_TRACE(name + " " + trace.name + " " + std::string(dtype_name(dtype)));
+        SCOPED_TRACE(config.name + " " + trace.name + " " + std::string(dtype_name(dtype)));
         EXPECT_EQ(verify(trace), std::vector<std::string>{});
         EXPECT_TRUE(parse_trace(print_trace(trace), trace.name) == trace);
       }
@@ -154,8 +159,7 @@ HostTensor columns(const HostTensor& rows, std::int64_t first, std::int64_t coun
 
 TEST(GptTrace, APackedDocumentIsWhatItIsAlone) {
   const Packing packing{{1, 9, 4, 2}};
-  for (const std::string& name : kFamilies) {
-    const GptConfig config = named_config(name);
+  for (const GptConfig& config : all_configs()) {
     GptTraceOptions options{.length = packing.total(), .training = false, .output_logits = true, .token_losses = true, .packed = true};
     options.table_rows = config.block_size;
     const TracedProgram packed = trace_forward_loss(config, options);
@@ -171,7 +175,7 @@ TEST(GptTrace, APackedDocumentIsWhatItIsAlone) {
     options.packed = false;
     std::int64_t first = 0;
     for (const std::int64_t length : packing.lengths) {
-      SCOPED_TRACE(name + " from " + std::to_string(first));
+      SCOPED_TRACE(config.name + " from " + std::to_string(first));
       options.length = length;
       values["tokens"] = columns(tokens, first, length);
       values["targets"] = columns(targets, first, length);
@@ -195,11 +199,11 @@ TEST(GptTrace, PackedRowsHavePositions) {
   EXPECT_TRUE(parse_trace(print_trace(packed.trace), packed.trace.name) == packed.trace);
 }
 
-class Generation : public testing::TestWithParam<std::string> {};
+class Generation : public testing::TestWithParam<GptConfig> {};
 
 /// Prefill over 5 of 7 places, then 6 single tokens, against whole passes over the same tokens.
 TEST_P(Generation, CachedPassesEqualWholeOnes) {
-  const GptConfig config = named_config(GetParam());
+  const GptConfig& config = GetParam();
   const std::int64_t prompt = 5;
   const std::int64_t total = 11;
   const std::int64_t cache = 16;
@@ -211,6 +215,7 @@ TEST_P(Generation, CachedPassesEqualWholeOnes) {
   const TracedProgram whole = trace_forward_loss(config, options);
   EXPECT_EQ(prefill.state.size(), decode.state.size());
   for (std::size_t i = 0; i < prefill.state.size(); ++i) EXPECT_EQ(prefill.state[i].bytes, whole.state[i].bytes);
+  EXPECT_EQ(prefill.parameters, decode.parameters);
 
   NamedValues values;
   add_persistent(whole, values);
@@ -252,11 +257,53 @@ TEST_P(Generation, CachedPassesEqualWholeOnes) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Families, Generation, testing::ValuesIn(kFamilies), [](const auto& parameter) {
-  std::string name = parameter.param;
+INSTANTIATE_TEST_SUITE_P(Models, Generation, testing::ValuesIn(all_configs()), [](const auto& parameter) {
+  std::string name = parameter.param.name;
   std::replace(name.begin(), name.end(), '-', '_');
   return name;
 });
+
+TEST(GptTrace, AWeightThatIsNotTrainedIsAState) {
+  for (const GptConfig& config : test::structure_configs()) {
+    if (config.n_expert_groups == 0) continue;
+    const TracedProgram program = trace_forward_loss(config, {.length = 8});
+    const auto is_bias = [](const NamedParameter& p) { return p.name == "transformer.h.1.mlp.gate.e_score_correction_bias"; };
+    const auto bias = std::find_if(program.parameters.begin(), program.parameters.end(), is_bias);
+    ASSERT_NE(bias, program.parameters.end());
+    EXPECT_FALSE(bias->trained);
+    const std::vector<std::string> states = input_names(program.trace, Role::state);
+    EXPECT_NE(std::find(states.begin(), states.end(), bias->name), states.end());
+  }
+}
+
+/// A choice of experts may not be made twice: what makes it must not be copied by recomputation.
+TEST(GptTrace, RoutingIsNeverRecomputed) {
+  int choices = 0;
+  for (const GptConfig& config : test::structure_configs()) {
+    Trace trace = trace_forward_loss(config, {.length = 8}).trace;
+    for (Node& node : trace.nodes) {
+      if (node.opcode != op::topk) continue;
+      ++choices;
+      EXPECT_EQ(node.module.view().substr(node.module.view().size() - 8), "mlp.gate");
+      node.phase = Phase::recompute;
+      EXPECT_NE(verify(trace), std::vector<std::string>{});
+      node.phase = Phase::forward;
+    }
+  }
+  EXPECT_EQ(choices, 2 * 1 + 2 * 3);
+}
+
+/// Of 16 positions the short factors are used, of more the long ones.
+TEST(GptTrace, LongropeFollowsTheTable) {
+  for (const GptConfig& config : test::structure_configs()) {
+    if (config.rope_scaling.kind != RopeScaling::Kind::longrope) continue;
+    const auto table = [&](std::int64_t rows) { return trace_eval(config, {.length = 8, .table_rows = rows}).state.at(0); };
+    const InitialState short_table = table(16);
+    const InitialState long_table = table(17);
+    EXPECT_EQ(std::memcmp(short_table.bytes.data(), long_table.bytes.data(), 16 * 4), 0);  // position 0
+    EXPECT_NE(std::memcmp(short_table.bytes.data() + 16 * 4, long_table.bytes.data() + 16 * 4, 16 * 4), 0);
+  }
+}
 
 TEST(GptTrace, RefusesLengthsThatDoNotFit) {
   const GptConfig config = named_config("toy-llama");

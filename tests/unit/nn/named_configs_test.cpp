@@ -6,11 +6,15 @@
 #include <set>
 #include <string>
 
-#include "io/json_view.h"
+#include "io/file_write.h"
+#include "io/json.h"
 #include "nn/gpt.h"
 #include "nn/gpt_config.h"
+#include "nn/litgpt_config.h"
+#include "nn/own_config.h"
 #include "support/expect_error.h"
 #include "support/reference_directory.h"
+#include "unit/nn/published_parameters.h"
 
 namespace reprise {
 namespace {
@@ -35,40 +39,57 @@ TEST(NamedConfigs, NamesAreUniqueAndValid) {
   }
 }
 
-TEST(NamedConfigs, AgreeWithThePublishedHyperParameters) {
+/// The entry of the file of published hyper-parameters, as LitGPT's configuration.
+GptConfig published(const Json& entry) {
+  Json fields = Json::object();
+  for (const JsonMember& member : entry.members()) {
+    if (member.key != "n_parameters" && member.key != "tied") fields.set(member.key, member.value);
+  }
+  const Json root = Json::object({{"litgpt", fields}, {"derived", Json::object({{"tied_embeddings", *entry.find("tied")}})}});
+  return read_litgpt_config(JsonView(root, "model_configs.json"));
+}
+
+TEST(NamedConfigs, AreThePublishedHyperParameters) {
   const std::filesystem::path file = std::filesystem::path("..") / "model_configs.json";
   REPRISE_NEEDS_REFERENCE(file);
   const Json all = read_json(test::reference_directory() / file);
-  const std::vector<std::string_view> names = config_names();
   std::size_t compared = 0;
-  for (const Json& model : all.find("models")->items()) {
-    const std::string& name = model.find("name")->string();
-    if (std::find(names.begin(), names.end(), name) == names.end()) continue;
+  for (const Json& entry : all.find("models")->items()) {
+    const std::string& name = entry.find("name")->string();
+    EXPECT_TRUE(named_config(name) == published(entry)) << name;
     ++compared;
-    SCOPED_TRACE(name);
-    const JsonView m(model, "model_configs.json");
-    GptConfig c = named_config(name);
-    EXPECT_EQ(c.block_size, m.at("block_size").integer());
-    EXPECT_EQ(c.vocab_size, m.at("vocab_size").integer());
-    EXPECT_EQ(c.padded_vocab_size, m.at("padded_vocab_size").integer());
-    EXPECT_EQ(c.n_query_groups, m.at("n_query_groups").integer());
-    EXPECT_EQ(c.norm_eps, m.at("norm_eps").number());
-    EXPECT_EQ(c.rope_base, m.at("rope_base").number());
-    EXPECT_EQ(c.rotary_percentage, m.at("rotary_percentage").number());
-    EXPECT_EQ(c.rope_condense_ratio, m.at("rope_condense_ratio").integer());
-    EXPECT_EQ(c.parallel_residual, m.at("parallel_residual").boolean());
-    EXPECT_EQ(c.shared_attention_norm, m.at("shared_attention_norm").boolean());
-    EXPECT_EQ(c.attn_bias, m.at("attn_bias").boolean());
-    EXPECT_EQ(c.gelu_tanh, m.at("gelu_approximate").string() == "tanh");
-    EXPECT_EQ(c.scale_embeddings, m.at("scale_embeddings").boolean());
-    EXPECT_EQ(c.tied, m.at("tied").boolean());
-    const auto rope = m.find("rope_adjustments");
-    EXPECT_EQ(c.rope_scaling.kind, rope ? RopeScaling::Kind::llama3 : RopeScaling::Kind::none);
-    EXPECT_EQ(c.rope_scaling.factor, rope ? rope->at("factor").number() : 1.0);
-    c.tied = false;  // the published counts are of the untied model
-    EXPECT_EQ(parameter_count(c), m.at("n_parameters").integer());
   }
-  EXPECT_EQ(compared, 161u);
+  EXPECT_EQ(compared, 210u);
+}
+
+TEST(NamedConfigs, HaveThePublishedParameterCounts) {
+  std::size_t counted = 0;
+  for (const auto& [parameters, names] : test::kPublishedParameters) {
+    for (std::string_view rest = names; !rest.empty();) {
+      const std::size_t end = std::min(rest.find(' '), rest.size());
+      GptConfig config = named_config(rest.substr(0, end));
+      config.tied = false;
+      EXPECT_EQ(parameter_count(config), parameters) << config.name;
+      rest.remove_prefix(std::min(end + 1, rest.size()));
+      ++counted;
+    }
+  }
+  EXPECT_EQ(counted, 210u);
+}
+
+TEST(NamedConfigs, ActiveParametersOfAMixture) {
+  EXPECT_EQ(active_parameter_count(named_config("Llama-3-8B")), parameter_count(named_config("Llama-3-8B")));
+  const GptConfig mixtral = named_config("Mixtral-8x7B-v0.1");  // 6 of 8 experts of three matrices rest, in 32 layers
+  EXPECT_EQ(parameter_count(mixtral) - active_parameter_count(mixtral), std::int64_t{32} * 6 * 3 * 4096 * 14336);
+}
+
+TEST(NamedConfigs, TheDocumentHasEveryNameAndField) {
+  const std::string text = read_text_file(std::filesystem::path(REPRISE_SOURCE_DIR) / "docs/models.md");
+  for (const std::string_view name : config_names()) EXPECT_NE(text.find("`" + std::string(name) + "`"), std::string::npos) << name;
+  for (const JsonMember& field : write_own_config(GptConfig()).members()) {
+    if (field.key == "model_type" || field.key == "format_version") continue;
+    EXPECT_NE(text.find("| `" + field.key + "` |"), std::string::npos) << field.key;
+  }
 }
 
 TEST(NamedConfigs, UnknownNameSuggestsTheNearest) {
@@ -117,6 +138,68 @@ TEST(GptConfig, RefusesWhatDoesNotFit) {
   EXPECT_USER_ERROR(validate(with([](GptConfig& c) { c.rope_scaling = {RopeScaling::Kind::llama3, 8, 4, 4, 8192}; })),
                     "rope scaling needs high_freq_factor above low_freq_factor");
   EXPECT_USER_ERROR(validate(with([](GptConfig& c) { c.set_dropout(1); })), "dropout must be in [0, 1), not 1");
+  EXPECT_USER_ERROR(validate(with([](GptConfig& c) { c.sliding_window_size = 0; })), "sliding_window_size must be at least 1, not 0");
+  EXPECT_USER_ERROR(validate(with([](GptConfig& c) { c.final_logit_softcapping = 0; })), "final_logit_softcapping must be positive, not 0");
+  EXPECT_USER_ERROR(validate(with([](GptConfig& c) { c.rotary_percentage = 0.1875, c.rope_interleave = true; })),
+                    "rope_interleave needs an even number of rotary elements, not 3");
+}
+
+TEST(GptConfig, RefusesRopeScalingsThatDoNotFit) {
+  const auto with = [](const RopeScaling& scaling) {
+    GptConfig config = named_config("toy-llama");
+    config.rope_scaling = scaling;
+    return config;
+  };
+  using Kind = RopeScaling::Kind;
+  EXPECT_USER_ERROR(validate(with({.kind = Kind::yarn, .factor = 4, .beta_fast = 1, .beta_slow = 2})),
+                    "rope scaling needs beta_fast not below a positive beta_slow: 1 and 2");
+  EXPECT_USER_ERROR(validate(with({.kind = Kind::yarn_litgpt, .factor = 4, .mscale = 1.0})), "LitGPT's YaRN takes mscale together with mscale_all_dim");
+  EXPECT_USER_ERROR(validate(with({.kind = Kind::longrope, .short_factor = {1, 2}})),
+                    "rope scaling needs one short_factor for each turning pair of a head: 8, not 2");
+  GptConfig flat = with({.kind = Kind::yarn, .factor = 4});
+  flat.rope_base = 1;
+  EXPECT_USER_ERROR(validate(flat), "YaRN needs a rope_base above 1, not 1");
+}
+
+TEST(GptConfig, RefusesLatentAttentionThatDoesNotFit) {
+  const auto with = [](auto change) {
+    GptConfig config = named_config("toy-llama");
+    config.n_query_groups = config.n_head;
+    config.latent_attention = LatentAttention{24, 16, 8, 12, 10, 1e-6};
+    change(config);
+    return config;
+  };
+  EXPECT_NO_THROW(validate(with([](GptConfig&) {})));
+  EXPECT_USER_ERROR(validate(with([](GptConfig& c) { c.latent_attention->kv_lora_rank = 0; })), "kv_lora_rank must be at least 1, not 0");
+  EXPECT_USER_ERROR(validate(with([](GptConfig& c) { c.latent_attention->q_lora_rank = -1; })), "q_lora_rank must not be negative: -1");
+  EXPECT_USER_ERROR(validate(with([](GptConfig& c) { c.latent_attention->qk_rope_head_dim = 3; })),
+                    "qk_rope_head_dim must be even and at least 2, not 3");
+  EXPECT_USER_ERROR(validate(with([](GptConfig& c) { c.n_query_groups = 1; })), "latent attention needs as many n_query_groups as heads: 1 and 4");
+  EXPECT_USER_ERROR(validate(with([](GptConfig& c) { c.norm_qk = true; })), "latent attention goes with rotary positions, litgpt names and no norm_qk");
+}
+
+TEST(GptConfig, RefusesExpertsThatDoNotFit) {
+  const auto with = [](auto change) {
+    GptConfig config = named_config("toy-llama");
+    config.mlp_class = MlpClass::llama_moe;
+    config.n_expert = 6;
+    config.n_expert_per_token = 2;
+    config.n_expert_groups = 3;
+    config.n_topk_groups = 2;
+    config.n_topk_scores_per_group = 1;
+    change(config);
+    return config;
+  };
+  EXPECT_NO_THROW(validate(with([](GptConfig&) {})));
+  EXPECT_USER_ERROR(validate(with([](GptConfig& c) { c.n_expert_per_token = 7; })), "n_expert_per_token must be between 1 and n_expert 6, not 7");
+  EXPECT_USER_ERROR(validate(with([](GptConfig& c) { c.n_shared_expert = -1; })), "n_shared_expert and first_k_dense_replace must not be negative");
+  EXPECT_USER_ERROR(validate(with([](GptConfig& c) { c.n_expert_groups = 4; })), "n_expert must be a multiple of n_expert_groups: 6 and 4");
+  EXPECT_USER_ERROR(validate(with([](GptConfig& c) { c.n_topk_groups = 4; })), "n_topk_groups must be between 1 and n_expert_groups 3, not 4");
+  EXPECT_USER_ERROR(validate(with([](GptConfig& c) { c.n_topk_scores_per_group = 3; })),
+                    "n_topk_scores_per_group must be between 1 and a group's 2 experts, not 3");
+  EXPECT_USER_ERROR(validate(with([](GptConfig& c) { c.n_expert_groups = 0, c.norm_topk_prob = true; })),
+                    "norm_topk_prob is of the grouped router");
+  EXPECT_USER_ERROR(validate(with([](GptConfig& c) { c.weight_names = WeightNames::gpt2; })), "experts go with litgpt names");
 }
 
 }  // namespace

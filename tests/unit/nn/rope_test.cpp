@@ -23,7 +23,7 @@ void expect_near(const std::vector<double>& actual, const std::vector<double>& e
   for (std::size_t i = 0; i < actual.size(); ++i) EXPECT_TRUE(test::near(actual[i], expected[i], test::tolerance(DType::float64))) << i;
 }
 
-TEST(Rope, FrequenciesFallGeometrically) { expect_near(rope_frequencies(config_of(1, 8)), {1, 0.1, 0.01, 0.001}); }
+TEST(Rope, FrequenciesFallGeometrically) { expect_near(rope_frequencies(config_of(1, 8), 1), {1, 0.1, 0.01, 0.001}); }
 
 TEST(Rope, OddWidthCutsTheSecondHalf) {
   const GptConfig config = config_of(0.375, 8);
@@ -49,7 +49,7 @@ TEST(Rope, CondensedPositions) {
 TEST(Rope, LinearScaling) {
   GptConfig config = config_of(1, 8);
   config.rope_scaling = {RopeScaling::Kind::linear, 4, 1, 4, 8192};
-  expect_near(rope_frequencies(config), {0.25, 0.025, 0.0025, 0.00025});
+  expect_near(rope_frequencies(config, 1), {0.25, 0.025, 0.0025, 0.00025});
 }
 
 TEST(Rope, Llama3KeepsShortWavesAndStretchesLongOnes) {
@@ -57,7 +57,7 @@ TEST(Rope, Llama3KeepsShortWavesAndStretchesLongOnes) {
   config.rope_scaling = {RopeScaling::Kind::llama3, 8, 1, 4, 128};
   const double turns = 128 * 0.1 / (2 * 3.14159265358979323846);  // between 1 and 4: on the ramp
   const double kept = (turns - 1) / 3;
-  expect_near(rope_frequencies(config), {1, (1 - kept) * 0.1 / 8 + kept * 0.1, 0.01 / 8, 0.001 / 8});
+  expect_near(rope_frequencies(config, 1), {1, (1 - kept) * 0.1 / 8 + kept * 0.1, 0.01 / 8, 0.001 / 8});
 }
 
 }  // namespace
