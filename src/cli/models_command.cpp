@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `reprise models`: the table of models known by name, or one model's structure and cost.
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -39,15 +40,42 @@ Json describe(const GptConfig& config) {
                        {"n_parameters", parameters},
                        {"n_parameters_tied", parameters_when(config, true)},
                        {"n_parameters_untied", parameters_when(config, false)},
+                       {"n_parameters_active", active_parameter_count(config)},
                        {"parameter_bytes_float32", parameters * 4},
                        {"parameter_bytes_bfloat16", parameters * 2},
                        {"training_state_bytes_float32", parameters * 12},
                        {"flops_per_token", training_flops_per_token(config, config.block_size)}});
 }
 
+void print_row(std::string_view name, const std::string& text) { fmt::print("{:<22}{}\n", name, text); }
+
+/// "13 of 26 layers"
+std::string layers_with(const GptConfig& config, const std::function<bool(std::int64_t)>& has) {
+  std::int64_t count = 0;
+  for (std::int64_t layer = 0; layer < config.n_layer; ++layer) count += has(layer) ? 1 : 0;
+  return count == config.n_layer ? "every layer" : fmt::format("{} of {} layers", count, config.n_layer);
+}
+
+/// Attention and experts, as far as they are not the plain ones.
+void print_structure(const GptConfig& config) {
+  if (config.latent_attention) {
+    print_row("latent attention", fmt::format("keys of {}, of which {} turn, values of {}, from {}", config.key_width(),
+                                              config.latent_attention->qk_rope_head_dim, config.value_width(), config.latent_attention->kv_lora_rank));
+  }
+  if (config.sliding_window_size) {
+    print_row("window", fmt::format("{} keys in {}", *config.sliding_window_size, layers_with(config, [&](std::int64_t layer) { return config.window(layer) > 0; })));
+  }
+  if (config.n_expert > 0) {
+    const std::string shared = config.n_shared_expert > 0 ? fmt::format(" and {} shared", config.n_shared_expert) : "";
+    print_row("experts", fmt::format("{} of width {}, {}{} for a token, in {}", config.n_expert, config.expert_width(), config.n_expert_per_token, shared,
+                                     layers_with(config, [&](std::int64_t layer) { return config.has_experts(layer); })));
+    print_row("parameters of a token", format_count(active_parameter_count(config)));
+  }
+}
+
 void print_model(const GptConfig& config) {
   const std::int64_t parameters = parameter_count(config);
-  const auto row = [](std::string_view name, const std::string& text) { fmt::print("{:<22}{}\n", name, text); };
+  const auto row = print_row;
   row("name", config.name);
   row("layers", fmt::format("{}", config.n_layer));
   row("width", fmt::format("{}, MLP {}", config.n_embd, config.intermediate_size));
@@ -57,6 +85,7 @@ void print_model(const GptConfig& config) {
   row("embeddings", config.tied ? "tied" : "not tied");
   row("parameters", fmt::format("{} ({}; tied {}, untied {})", format_count(parameters), parameters, format_count(parameters_when(config, true)),
                                 format_count(parameters_when(config, false))));
+  print_structure(config);
   row("weights", fmt::format("{} in float32, {} in bfloat16", format_bytes(parameters * 4), format_bytes(parameters * 2)));
   row("weights and moments", fmt::format("{} in float32", format_bytes(parameters * 12)));
   row("training", fmt::format("{:.3g} GFLOP a token at block size {}", training_flops_per_token(config, config.block_size) / 1e9, config.block_size));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nn/gpt.h"
 
+#include <array>
 #include <cmath>
 #include <string>
 
@@ -84,8 +85,22 @@ Tensor Gpt::logits(const Tensor& x) const {
 }
 
 std::int64_t parameter_count(const GptConfig& config) {
-  std::int64_t count = 0;
-  for (const NamedParameter& parameter : Gpt(config).parameters()) count += parameter.trained ? parameter.shape.numel() : 0;
+  const auto elements = [](const Module& module) {
+    std::int64_t count = 0;
+    for (const NamedParameter& parameter : module.parameters()) count += parameter.trained ? parameter.shape.numel() : 0;
+    return count;
+  };
+  // Layers are alike but for the first ones without experts: one of each is enough.
+  validate(config);
+  std::array<std::optional<std::int64_t>, 2> of_layer;
+  GptConfig one = config;
+  one.n_layer = 1;
+  std::int64_t count = elements(Gpt(one));
+  for (std::int64_t layer = 1; layer < config.n_layer; ++layer) {
+    auto& known = of_layer[config.has_experts(layer) ? 1 : 0];
+    if (!known) known = elements(Block(config, layer));
+    count += *known;
+  }
   return count;
 }
 

@@ -55,6 +55,21 @@ TEST(Commands, ModelsAsTextAndJson) {
   EXPECT_TRUE(json.find("tied")->boolean());
   // 6 N + 12 L H Q T
   EXPECT_DOUBLE_EQ(json.find("flops_per_token")->number(), 6.0 * 124439808 + 12.0 * 12 * 12 * 64 * 1024);
+  // Of a mixture the parameters of one token; every other layer sees no further than its window.
+  const Json mixtral = parse_json(reprise_run({"models", "Mixtral-8x7B-v0.1", "--json", "-"}).out, "models");
+  EXPECT_EQ(mixtral.find("n_parameters")->integer(), 46702792704);
+  const std::int64_t active = 46702792704 - std::int64_t{32} * 6 * 3 * 4096 * 14336;
+  EXPECT_EQ(mixtral.find("n_parameters_active")->integer(), active);
+  EXPECT_DOUBLE_EQ(mixtral.find("flops_per_token")->number(), 6.0 * static_cast<double>(active) + 12.0 * 32 * 32 * 128 * 32768);
+  const Json gemma = parse_json(reprise_run({"models", "Gemma-2-2b", "--json", "-"}).out, "models");
+  EXPECT_TRUE(gemma.find("tied")->boolean());
+  EXPECT_EQ(gemma.find("n_parameters_untied")->integer(), 3204165888);
+  EXPECT_DOUBLE_EQ(gemma.find("flops_per_token")->number(),
+                   6.0 * (3204165888 - 256000.0 * 2304) + 12.0 * 13 * 8 * 256 * (4096 + 8192));
+  const std::string text = reprise_run({"models", "Gemma-2-2b"}).out;
+  EXPECT_NE(text.find("4096 keys in 13 of 26 layers"), std::string::npos) << text;
+  const std::string experts = reprise_run({"models", "Qwen3-30B-A3B"}).out;
+  EXPECT_NE(experts.find("128 of width 768, 8 for a token, in every layer"), std::string::npos) << experts;
 }
 
 TEST(Commands, TracePrintsEveryStage) {

@@ -4,9 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "executor/loops/executor.h"
 #include "executor/onednn/executor.h"
+#include "support/structure_configs.h"
 #include "train/gpt_programs.h"
 #include "unit/engine/allocation_count.h"
 
@@ -25,23 +27,28 @@ struct PeakCase {
   bool onednn = true;
   bool beside = false;  // eval, prefill and decode too
   std::string trainable = "*";
+  std::optional<GptConfig> config = {};  // instead of the model's
 };
 
 std::vector<PeakCase> cases() {
-  return {
+  std::vector<PeakCase> all = {
       {.name = "dropout", .model = "toy-gpt", .dropout = 0.1},
       {.name = "loops_alone", .model = "toy-neox", .max_norm = 0, .onednn = false},
       {.name = "bfloat16_with_masters_and_accumulation", .model = "toy-llama", .dtype = DType::bfloat16, .micro_steps = 2, .master = true},
       {.name = "everything_beside", .model = "toy-gpt", .beside = true, .trainable = "*.attn.*"},
       {.name = "generation_of_a_llama", .model = "toy-llama", .beside = true},
   };
+  for (const GptConfig& config : test::structure_configs()) {
+    all.push_back({.name = "generation_with_" + config.name, .model = config.name, .beside = true, .config = config});
+  }
+  return all;
 }
 
 class Peak : public ::testing::TestWithParam<PeakCase> {};
 
 GptProgramOptions options_of(const PeakCase& test) {
   GptProgramOptions options;
-  options.config = named_config(test.model);
+  options.config = test.config ? *test.config : named_config(test.model);
   options.config.set_dropout(test.dropout);
   options.dtype = test.dtype;
   options.block_size = std::min<std::int64_t>(options.config.block_size, 48);

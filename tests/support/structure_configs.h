@@ -59,6 +59,11 @@ inline std::vector<GptConfig> structure_configs() {
     c.rope_scaling.short_factor = {1, 1, 1.1, 1.1, 1.2, 1.2, 1.3, 1.3};
     c.rope_scaling.long_factor = {1, 1.5, 2, 2.5, 3, 4, 5, 6};
   });
+  add("longrope_beyond_the_original_length", [](GptConfig& c) {
+    c.rope_scaling = {.kind = RopeScaling::Kind::longrope, .factor = 8, .original_max_seq_len = 8};
+    c.rope_scaling.short_factor = {1, 1, 1.1, 1.1, 1.2, 1.2, 1.3, 1.3};
+    c.rope_scaling.long_factor = {1, 1.5, 2, 2.5, 3, 4, 5, 6};
+  });
   add("latent_attention", [](GptConfig& c) {
     c.n_query_groups = c.n_head;
     c.latent_attention = LatentAttention{24, 16, 8, 12, 10, 1e-6};
