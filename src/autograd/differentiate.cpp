@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "base/error.h"
+#include "base/glob.h"
 #include "ops/builders.h"
 #include "ops/op_table.h"
 #include "passes/decompose.h"
@@ -110,15 +111,6 @@ void differentiate_node(Builder& b, const Node& node, const std::vector<bool>& r
   for (std::size_t i = 0; i < n_inputs; ++i) {
     if (needs[i] && contributions[i].valid()) cotangents.add(node.inputs[i], contributions[i]);
   }
-}
-
-bool glob_matches(std::string_view pattern, std::string_view text) {
-  if (pattern.empty()) return text.empty();
-  if (pattern.front() == '*') {
-    return glob_matches(pattern.substr(1), text) || (!text.empty() && glob_matches(pattern, text.substr(1)));
-  }
-  return !text.empty() && (pattern.front() == '?' || pattern.front() == text.front()) &&
-         glob_matches(pattern.substr(1), text.substr(1));
 }
 
 }  // namespace

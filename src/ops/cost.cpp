@@ -14,14 +14,18 @@ Cost node_cost(const Node& node, std::span<const TensorType> inputs, std::span<c
   return trace_cost(decomposition(node, inputs));
 }
 
+Cost node_cost(const Trace& trace, const Node& node) {
+  std::vector<TensorType> inputs;
+  std::vector<TensorType> outputs;
+  for (const ValueId input : node.inputs) inputs.push_back(trace.type(input));
+  for (const ValueId output : node.outputs) outputs.push_back(trace.type(output));
+  return node_cost(node, inputs, outputs);
+}
+
 Cost trace_cost(const Trace& trace) {
   Cost total;
   for (const Node& node : trace.nodes) {
-    std::vector<TensorType> inputs;
-    std::vector<TensorType> outputs;
-    for (const ValueId input : node.inputs) inputs.push_back(trace.type(input));
-    for (const ValueId output : node.outputs) outputs.push_back(trace.type(output));
-    const Cost cost = node_cost(node, inputs, outputs);
+    const Cost cost = node_cost(trace, node);
     total.flops += cost.flops;
     total.bytes_read += cost.bytes_read;
     total.bytes_written += cost.bytes_written;

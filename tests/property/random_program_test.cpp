@@ -6,8 +6,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <cstdlib>
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -21,31 +19,11 @@
 #include "passes/pass_manager.h"
 #include "passes/rng.h"
 #include "support/random_program.h"
+#include "support/seeds.h"
 #include "support/tolerance.h"
 
 namespace reprise {
 namespace {
-
-std::vector<std::uint64_t> seeds() {
-  if (const char* const one = std::getenv("REPRISE_SEED")) return {std::strtoull(one, nullptr, 10)};
-  const char* const count = std::getenv("REPRISE_RANDOM_PROGRAMS");
-  std::vector<std::uint64_t> all(count == nullptr ? 100 : std::strtoull(count, nullptr, 10));
-  for (std::size_t i = 0; i < all.size(); ++i) all[i] = i + 1;
-  return all;
-}
-
-/// Runs `check` on every seed; says which seed failed, and how to run it again.
-void for_each_seed(const std::function<void(std::uint64_t)>& check) {
-  for (const std::uint64_t seed : seeds()) {
-    SCOPED_TRACE("run again with REPRISE_SEED=" + std::to_string(seed));
-    try {
-      check(seed);
-    } catch (const std::exception& error) {
-      ADD_FAILURE() << error.what();
-    }
-    if (testing::Test::HasFailure()) return;
-  }
-}
 
 void expect_sound_and_readable(const Trace& trace) {
   const std::vector<std::string> problems = verify(trace);
@@ -54,7 +32,7 @@ void expect_sound_and_readable(const Trace& trace) {
 }
 
 TEST(RandomProgram, PrintsParsesAndKeepsItsBitsThroughPasses) {
-  for_each_seed([](std::uint64_t seed) {
+  test::for_each_seed([](std::uint64_t seed) {
     test::ProgramOptions shape;
     shape.tiles = true;
     const Trace program = test::random_program(seed, shape);
@@ -85,7 +63,7 @@ double directional_derivative(const Trace& trace, const std::vector<HostTensor>&
 }
 
 TEST(RandomProgram, GradientsAgreeWithFiniteDifferences) {
-  for_each_seed([](std::uint64_t seed) {
+  test::for_each_seed([](std::uint64_t seed) {
     const Trace program = number_draws(test::random_program(seed)).trace;
     const std::vector<HostTensor> inputs = random_inputs(program, seed);
     const Trace pure = run_passes(program, std::vector{find_pass("functionalize")});
