@@ -57,7 +57,11 @@ Tracer::Scope::~Scope() {
 
 Tracer::Scope Tracer::module(std::string_view name) { return {*this, &Builder::Context::module, name, '.'}; }
 
-Tracer::Scope Tracer::region(std::string_view name) { return {*this, &Builder::Context::region, name, '/'}; }
+Tracer::Scope Tracer::region(std::string_view name, std::optional<RegionPolicy> policy) {
+  const int entered = ++regions_[joined(region_names(builder_.context.region.view()), name, '/')];
+  const std::string numbered = entered == 1 ? std::string(name) : fmt::format("{}.{}", name, entered);
+  return {*this, &Builder::Context::region, region_segment(numbered, policy), '/'};
+}
 
 Tensor Tracer::input(std::string_view name, const TensorType& type, Role role) {
   return {*this, trace_.add_input(type, role, name)};

@@ -4,12 +4,14 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
+#include "ir/region.h"
 #include "nn/module.h"
 #include "nn/tensor.h"
 #include "ops/builder.h"
@@ -62,8 +64,10 @@ class Tracer {
   };
   /// Nodes made in this scope carry the module path extended by `name` ("transformer.h.3" + "mlp"); no change for "".
   Scope module(std::string_view name);
-  /// Nodes made in this scope belong to the checkpoint region `name` inside those around it ("block3/attn").
-  Scope region(std::string_view name);
+  /// Nodes made in this scope belong to the checkpoint region `name` inside those around it ("block3/attn"), with a policy of
+  /// its own or none. A name used before in the same place gets a number ("block3.2"): another region. UserError for a name
+  /// with '/' or '='.
+  Scope region(std::string_view name, std::optional<RegionPolicy> policy = {});
 
   /// Adds an input.
   Tensor input(std::string_view name, const TensorType& type, Role role);
@@ -92,6 +96,7 @@ class Tracer {
   DType dtype_;
   Trace trace_;
   Builder builder_;
+  std::unordered_map<std::string, int> regions_;  // how often each was entered
   std::unordered_map<const void*, ValueId> parameter_values_;
   std::vector<NamedParameter> parameters_;
   std::unordered_map<std::string, ValueId> state_values_;
