@@ -69,7 +69,7 @@ class Claimer {
     std::vector<TensorType> outputs;
     for (const ValueId input : node.inputs) inputs.push_back(to().type(input));
     for (const ValueId output : original.outputs) outputs.push_back(from_.type(output));
-    Claim claim = claim_node(node, inputs, outputs);
+    Claim claim = claim_node(node, inputs, outputs, executors_, target_, threads_);
     for (std::size_t k = 0; k < node.inputs.size(); ++k) {
       const ValueId input = node.inputs[k];
       if (!layout_satisfies(claim.layout(k), to().type(input).shape, places_[input.index()].layout.strides)) {
@@ -81,22 +81,6 @@ class Claimer {
 
   static bool is_view(const Node& node) {
     return has_trait(op_row(node.opcode).traits, Trait::view) && !node.inputs.empty() && node.outputs.size() == 1;
-  }
-
-  /// Asks the executors in order; marks the node with the one that accepts.
-  Claim claim_node(Node& node, std::span<const TensorType> inputs, std::span<const TensorType> outputs) const {
-    for (const Executor* const executor : executors_) {
-      if (auto claim = executor->claim({node, inputs, outputs, target_, threads_})) {
-        node.executor = Interned(executor->name());
-        return std::move(*claim);
-      }
-    }
-    std::string names;
-    for (const Executor* const executor : executors_) names += fmt::format("{}{}", names.empty() ? "" : ",", executor->name());
-    std::string types;
-    for (const TensorType& type : inputs) types += fmt::format("{}{}", types.empty() ? "" : ", ", type.str());
-    throw UserError(fmt::format("no executor takes {}({}) in {}: executors are {}; add reference to --executors", opcode_name(node.opcode),
-                                types, node.module.empty() ? "the step" : node.module.view(), names));
   }
 
   void append(Node node, Claim claim, const Node& original) {
@@ -117,7 +101,7 @@ class Claimer {
     copy.source = source;
     const std::vector<TensorType> type = {to().type(value)};
     copy.inputs = {value};
-    Claim claim = claim_node(copy, type, type);
+    Claim claim = claim_node(copy, type, type, executors_, target_, threads_);
     if (!layout_satisfies(claim.layout(0), type[0].shape, places_[value.index()].layout.strides)) {
       throw UserError(fmt::format("the executor {} copies dense arrays only; put one that takes strides before it in --executors", copy.executor.view()));
     }
@@ -193,6 +177,22 @@ class Claimer {
 };
 
 }  // namespace
+
+Claim claim_node(Node& node, std::span<const TensorType> inputs, std::span<const TensorType> outputs, const ExecutorList& executors,
+                 const Target& target, int threads) {
+  for (const Executor* const executor : executors) {
+    if (auto claim = executor->claim({node, inputs, outputs, target, threads})) {
+      node.executor = Interned(executor->name());
+      return std::move(*claim);
+    }
+  }
+  std::string names;
+  for (const Executor* const executor : executors) names += fmt::format("{}{}", names.empty() ? "" : ",", executor->name());
+  std::string types;
+  for (const TensorType& type : inputs) types += fmt::format("{}{}", types.empty() ? "" : ", ", type.str());
+  throw UserError(fmt::format("no executor takes {}({}) in {}: executors are {}; add reference to --executors", opcode_name(node.opcode),
+                              types, node.module.empty() ? "the step" : node.module.view(), names));
+}
 
 ClaimedTrace claim_trace(const Trace& trace, const ExecutorList& executors, const Target& target, int threads) {
   return Claimer(trace, executors, target, threads).run();

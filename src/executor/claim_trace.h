@@ -3,6 +3,7 @@
 // outputs and donations need are made explicit.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "analysis/claim.h"
@@ -12,6 +13,10 @@ namespace reprise {
 
 /// Executors in the order they are asked.
 using ExecutorList = std::vector<const Executor*>;
+
+/// Gives the node to the first executor that accepts it: marks it and returns the claim. UserError when none does.
+Claim claim_node(Node& node, std::span<const TensorType> inputs, std::span<const TensorType> outputs, const ExecutorList& executors,
+                 const Target& target, int threads);
 
 /// Claims a pure trace. Views that share storage are marked "view". UserError naming the node when no executor accepts it.
 ClaimedTrace claim_trace(const Trace& trace, const ExecutorList& executors, const Target& target, int threads);

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "recompute/solve.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "recompute/auto_cut.h"
+#include "recompute/demand.h"
+#include "recompute/flow.h"
+#include "recompute/wishes.h"
+
+namespace reprise {
+namespace {
+
+bool has_backward(const Trace& trace) {
+  return std::any_of(trace.nodes.begin(), trace.nodes.end(), [](const Node& node) { return node.phase == Phase::backward; });
+}
+
+RecomputePlan read_plan(const Trace& trace, const RecomputeOptions& options) {
+  const std::string& file = options.policy.path;
+  for (RecomputePlan& plan : parse_plans(options.plan_text, file)) {
+    if (plan.trace != trace.name) continue;
+    if (plan.fingerprint == trace_fingerprint(trace)) return std::move(plan);
+    throw UserError(fmt::format("the recompute plan {} was made for another {} ({:016x}, this one is {:016x}): model, sizes, dtype, executors and machine must be the same; write it again with reprise plan --out",
+                                file, trace.name, plan.fingerprint, trace_fingerprint(trace)));
+  }
+  throw UserError(fmt::format("{} holds no recompute plan for {}; write it again with reprise plan --out", file, trace.name));
+}
+
+}  // namespace
+
+SolvedPlan plan_recompute(const Trace& trace, const RecomputeOptions& options, const NodePricer& pricer) {
+  SolvedPlan solved;
+  RecomputePlan& plan = solved.plan;
+  plan.policy = options.policy.str();
+  plan.trace = trace.name;
+  plan.fingerprint = trace_fingerprint(trace);
+  const PolicySpec::Kind kind = options.policy.kind;
+  if (kind == PolicySpec::Kind::none || !has_backward(trace)) return solved;
+  if (kind == PolicySpec::Kind::file) {
+    plan = read_plan(trace, options);
+    return solved;
+  }
+  const ForwardFlow flow(trace);
+  Wishes wishes = resolve_wishes(flow, options.policy, options.save_list);
+  if (kind == PolicySpec::Kind::automatic) decide_open_wishes(flow, pricer, wishes);
+  meet_demand(flow, wishes, options, plan);
+  solved.warnings = std::move(wishes.warnings);
+  if (plan.copies.empty() && solved.warnings.empty() && kind != PolicySpec::Kind::automatic && kind != PolicySpec::Kind::tags) {
+    solved.warnings.push_back(fmt::format("recompute {} has no effect: backward reads nothing that it would make again", plan.policy));
+  }
+  return solved;
+}
+
+}  // namespace reprise

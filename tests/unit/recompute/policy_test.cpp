@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// Texts of policies, save lists and plans, and what is said of wrong ones.
+#include "recompute/policy.h"
+
+#include <gtest/gtest.h>
+
+#include "recompute/plan.h"
+#include "recompute/save_list.h"
+#include "support/expect_error.h"
+
+namespace reprise {
+namespace {
+
+TEST(RecomputePolicy, PrintsAndParses) {
+  for (const char* text : {"none", "tags", "full", "layers:3", "ops", "ops:a file.txt", "alternate", "alternate:*.gate,wq", "regions:block0,block1*", "auto", "file:plan.txt"}) {
+    EXPECT_EQ(parse_policy(text).str(), text);
+  }
+}
+
+TEST(RecomputePolicy, SaysWhatIsWrong) {
+  EXPECT_USER_ERROR(parse_policy("ful"), "did you mean \"full\"?");
+  EXPECT_USER_ERROR(parse_policy("layers"), "the recompute policy layers is written layers:N");
+  EXPECT_USER_ERROR(parse_policy("layers:0"), "layers:N needs a whole number from 1, not '0'");
+  EXPECT_USER_ERROR(parse_policy("layers:2x"), "not '2x'");
+  EXPECT_USER_ERROR(parse_policy("full:1"), "the recompute policy full is written full, not 'full:1'");
+  EXPECT_USER_ERROR(parse_policy("regions:a,,b"), "a name is missing");
+  EXPECT_USER_ERROR(parse_policy("budget:4GB"), "needs the planner of budgets, which this version does not have");
+}
+
+TEST(SaveList, ReadsNamesAndComments) {
+  const SaveList list = parse_save_list("# mine\ndefault\n  silu  # gates\n\n", "list.txt");
+  EXPECT_TRUE(list.contains(op::silu));
+  EXPECT_TRUE(list.contains(op::linear));
+  EXPECT_TRUE(list.contains(op::attention));
+  EXPECT_FALSE(list.contains(op::gelu));
+  EXPECT_USER_ERROR(parse_save_list("matmul\nlinaer\n", "list.txt"), "list.txt:2: no op is called 'linaer'; did you mean \"linear\"?");
+}
+
+TEST(RecomputePlanText, PrintsAndParses) {
+  RecomputePlan plan;
+  plan.policy = "ops:a list.txt";
+  plan.trace = "step";
+  plan.fingerprint = 0x1234;
+  plan.replays_whole = true;
+  plan.saved = {{SavedEntry::How::keep, "x", "", "leaves region block0"}, {SavedEntry::How::copy, "v", "", ""}, {SavedEntry::How::hold, "y", "g", "listed"}};
+  plan.copies = {{"h.r1", "h", "g", "recompute full"}};
+  const std::vector<RecomputePlan> read = parse_plans(plan.str() + plan.str(), "p");
+  ASSERT_EQ(read.size(), 2U);
+  EXPECT_EQ(read[0], plan);
+  EXPECT_EQ(read[1], plan);
+}
+
+TEST(RecomputePlanText, SaysWhatIsWrongAndWhere) {
+  const std::string head = "recompute plan 1 for step 12\npolicy full\n";
+  EXPECT_USER_ERROR(parse_plans("", "p"), "an empty file holds no recompute plan");
+  EXPECT_USER_ERROR(parse_plans("memory\n", "p"), "p:1: not a recompute plan");
+  EXPECT_USER_ERROR(parse_plans("recompute plan 2 for step 12\n", "p"), "p:1: a recompute plan of another version; this program reads version 1");
+  EXPECT_USER_ERROR(parse_plans("recompute plan 1 for step zz\n", "p"), "p:1: the fingerprint is a hexadecimal number");
+  EXPECT_USER_ERROR(parse_plans("recompute plan 1 for step 12\nkeep %x\n", "p"), "p:2: the second line reads 'policy POLICY'");
+  EXPECT_USER_ERROR(parse_plans(head + "keep x\n", "p"), "p:3: expected a value, %NAME");
+  EXPECT_USER_ERROR(parse_plans(head + "again %x.r1 of %x\n", "p"), "p:3: expected 'again %NAME of %VALUE before %VALUE'");
+  EXPECT_USER_ERROR(parse_plans(head + "drop %x\n", "p"), "p:3: expected keep, copy, hold or again, not 'drop'");
+}
+
+}  // namespace
+}  // namespace reprise

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+// Regions, tags and policies in model code: who decides, what runs again, and what is refused.
+#include <gtest/gtest.h>
+
+#include "nn/checkpoint.h"
+#include "nn/layers.h"
+#include "support/expect_error.h"
+#include "support/recompute_case.h"
+
+namespace reprise {
+namespace {
+
+using test::joint_of;
+using test::Recomputed;
+using test::recompute;
+
+const Initializer kInit = Initializer::normal(0.02);
+
+Tensor input(Tracer& tracer, const Shape& shape) { return tracer.input("x", {DType::float32, shape, Device::cpu}, Role::batch); }
+
+struct Mlp : Module {
+  Mlp() {
+    fc = add_module("fc", Linear(8, 32, true, kInit));
+    proj = add_module("proj", Linear(32, 8, true, kInit));
+  }
+  Tensor operator()(const Tensor& x) const { return proj(fc(x).gelu()) + x; }
+  Linear fc, proj;
+};
+
+/// Two blocks, each a plain region, and the mean square of what comes out.
+ClaimedTrace two_blocks() {
+  return joint_of([](Tracer& tracer) {
+    const Mlp first;
+    const Mlp second;
+    Tensor x = input(tracer, {4, 8});
+    {
+      const Tracer::Scope module = tracer.module("first");
+      const Tracer::Scope region = tracer.region("block0");
+      x = first(x);
+    }
+    {
+      const Tracer::Scope module = tracer.module("second");
+      const Tracer::Scope region = tracer.region("block1");
+      x = second(x);
+    }
+    tracer.output(x.square().mean());
+  });
+}
+
+TEST(Regions, FullKeepsTheBlocksInputsOnly) {
+  const Recomputed none = recompute(two_blocks(), "none");
+  const Recomputed full = recompute(two_blocks(), "full");
+  // Of each block fc and gelu run again; proj is not needed. The second block's input, and what comes out, are kept.
+  EXPECT_EQ(full.count(op::linear, Phase::recompute), 2);
+  EXPECT_EQ(full.count(op::gelu, Phase::recompute), 2);
+  EXPECT_EQ(full.saved_bytes(), 2 * 4 * 8 * 4);
+  EXPECT_EQ(none.saved_bytes(), 2 * 4 * 8 * 4 + 2 * 2 * 4 * 32 * 4);
+  EXPECT_TRUE(full.warnings.empty());
+}
+
+TEST(Regions, EveryNthBlock) {
+  const Recomputed second = recompute(two_blocks(), "layers:2");
+  EXPECT_EQ(second.count(op::linear, Phase::recompute), 1);
+  for (const Node& node : second.applied.trace.nodes) {
+    if (node.phase == Phase::recompute) {
+      EXPECT_EQ(node.region, Interned("block0"));
+    }
+  }
+}
+
+TEST(Regions, ByName) {
+  const Recomputed kept = recompute(two_blocks(), "regions:block1");
+  for (const Node& node : kept.applied.trace.nodes) {
+    if (node.phase == Phase::recompute) {
+      EXPECT_EQ(node.region, Interned("block0"));
+    }
+  }
+  EXPECT_EQ(kept.count(op::linear, Phase::recompute), 1);
+  EXPECT_USER_ERROR(recompute(two_blocks(), "regions:blok1"), "no checkpoint region matches 'blok1' of recompute regions:blok1; did you mean \"block1\"?");
+}
+
+TEST(Regions, SaveListsKeepProductsThatAreRead) {
+  const Recomputed ops = recompute(two_blocks(), "ops");
+  EXPECT_EQ(ops.count(op::linear, Phase::recompute), 0);
+  EXPECT_EQ(ops.count(op::gelu, Phase::recompute), 2);
+  EXPECT_EQ(ops.saved_bytes(), 2 * 4 * 8 * 4 + 2 * 4 * 32 * 4) << "proj's products are on the list, and nothing reads them";
+}
+
+TEST(Regions, CopiesAreNamedAfterTheirOriginalsAndPlacedBeforeTheirReaders) {
+  const Recomputed full = recompute(two_blocks(), "full");
+  const Trace& trace = full.applied.trace;
+  bool backward_seen = false;
+  for (const Node& node : trace.nodes) {
+    backward_seen = backward_seen || node.phase == Phase::backward;
+    if (node.phase != Phase::recompute) continue;
+    EXPECT_TRUE(backward_seen);
+    EXPECT_TRUE(trace[node.outputs[0]].name.ends_with(".r1"));
+  }
+  // All of block1's copies come before any of block0's: the latter's lie behind the former's backward.
+  std::size_t last_of_1 = 0;
+  std::size_t first_of_0 = trace.nodes.size();
+  for (std::size_t n = 0; n < trace.nodes.size(); ++n) {
+    if (trace.nodes[n].phase != Phase::recompute) continue;
+    if (trace.nodes[n].region == Interned("block1")) last_of_1 = n;
+    else first_of_0 = std::min(first_of_0, n);
+  }
+  EXPECT_LT(last_of_1, first_of_0);
+}
+
+/// One region with a policy of its own, around a product, an exponential and a sigmoid.
+ClaimedTrace own_policy(const RegionPolicy& policy, const std::function<void(Tracer&, const Tensor&)>& with = {}) {
+  return joint_of([&](Tracer& tracer) {
+    const Linear linear(8, 16, false, kInit);
+    const Tensor x = input(tracer, {4, 8});
+    const Tensor y = checkpoint(tracer, "body", [&] {
+      const Tensor h = linear(x).exp();
+      if (with) with(tracer, h);
+      return h.sigmoid();
+    }, policy);
+    tracer.output(y.square().sum());
+  });
+}
+
+TEST(Regions, OwnPoliciesActUnderTagsAndNotUnderNone) {
+  const Recomputed full = recompute(own_policy({}), "tags");
+  EXPECT_EQ(full.count(op::linear, Phase::recompute), 1);
+  const Recomputed none = recompute(own_policy({}), "none");
+  EXPECT_EQ(none.count(op::linear, Phase::recompute), 0);
+  const Recomputed ops = recompute(own_policy({RegionPolicy::Kind::ops, {"linear"}}), "tags");
+  EXPECT_EQ(ops.count(op::linear, Phase::recompute), 0);
+  EXPECT_EQ(ops.count(op::exp, Phase::recompute), 1);
+  const Recomputed over = recompute(own_policy({RegionPolicy::Kind::none, {}}), "full");
+  EXPECT_EQ(over.count(op::exp, Phase::recompute), 0) << "the region's own policy takes the place of the command's";
+  EXPECT_USER_ERROR(recompute(own_policy({RegionPolicy::Kind::ops, {"linaer"}}), "tags"), "the save list of region body: no op is called 'linaer'; did you mean \"linear\"?");
+}
+
+TEST(Regions, NestedRegionsMayOnlyTakeAway) {
+  const auto nested = [](RegionPolicy outer, RegionPolicy inner) {
+    return joint_of([&](Tracer& tracer) {
+      const Linear linear(8, 16, false, kInit);
+      const Tensor x = input(tracer, {4, 8});
+      const Tensor y = checkpoint(tracer, "outer", [&] {
+        const Tensor h = checkpoint(tracer, "inner", [&] { return linear(x).exp().sigmoid(); }, inner);
+        return h.tanh();
+      }, outer);
+      tracer.output(y.square().sum());
+    });
+  };
+  const RegionPolicy keep{RegionPolicy::Kind::none, {}};
+  const Recomputed inner_full = recompute(nested(keep, {}), "tags");
+  EXPECT_EQ(inner_full.count(op::exp, Phase::recompute), 1);
+  EXPECT_EQ(inner_full.count(op::tanh, Phase::recompute), 0);
+  const Recomputed outer_full = recompute(nested({}, keep), "tags");
+  EXPECT_EQ(outer_full.count(op::exp, Phase::recompute), 1);
+  EXPECT_EQ(outer_full.count(op::tanh, Phase::recompute), 0) << "y leaves the region";
+  EXPECT_EQ(recompute(nested({}, {}), "tags").count(op::linear, Phase::recompute), 1) << "each runs again once, however deep";
+}
+
+TEST(Regions, AModuleUsedTwiceIsTwoRegions) {
+  const Recomputed twice = recompute(joint_of([](Tracer& tracer) {
+    struct Model : Module {
+      Model() { mlp = add_module("mlp", Mlp()); }
+      Mlp mlp;
+    } model;
+    const Checkpointed<Mlp> again(model.mlp);
+    tracer.output(again(again(input(tracer, {4, 8}))).square().mean());
+  }), "tags");
+  EXPECT_EQ(twice.count(op::linear, Phase::recompute), 2);
+  EXPECT_EQ(twice.saved_bytes(), 2 * 4 * 8 * 4);
+}
+
+TEST(Tags, OverrideRegions) {
+  const Recomputed kept = recompute(own_policy({}, [](Tracer& tracer, const Tensor& h) { tracer.tag(h, TagKind::must_save); }), "tags");
+  EXPECT_EQ(kept.count(op::linear, Phase::recompute), 0);
+  const Recomputed again = recompute(own_policy({RegionPolicy::Kind::none, {}}, [](Tracer& tracer, const Tensor& h) { tracer.tag(h, TagKind::must_recompute); }), "tags");
+  EXPECT_EQ(again.count(op::exp, Phase::recompute), 1);
+  const Recomputed preferred = recompute(own_policy({RegionPolicy::Kind::none, {}}, [](Tracer& tracer, const Tensor& h) { tracer.tag(h, TagKind::prefer_recompute); }), "tags");
+  EXPECT_EQ(preferred.count(op::exp, Phase::recompute), 1);
+}
+
+TEST(Tags, ContradictionsNameBothSources) {
+  const auto contradiction = [](Tracer& tracer, const Tensor& h) {
+    tracer.tag(h, TagKind::must_save, "the cache");
+    tracer.tag(h.reshape({64}), TagKind::must_recompute, "the trainer");
+    tracer.output(h.reshape({64}).sum());
+  };
+  EXPECT_USER_ERROR(recompute(own_policy({}, contradiction), "tags"), "must_save by the cache");
+  EXPECT_USER_ERROR(recompute(own_policy({}, contradiction), "tags"), "must_recompute by the trainer");
+  EXPECT_NO_THROW(recompute(own_policy({}, contradiction), "none"));
+}
+
+TEST(Tags, WhatCannotBeIsRefused) {
+  EXPECT_USER_ERROR(recompute(own_policy({}, [](Tracer& tracer, const Tensor& h) { tracer.tag(h, TagKind::offload); }), "tags"), "this device's memory is the host's");
+}
+
+TEST(Policies, WithoutRegionsHaveNoEffectAndSaySo) {
+  const Recomputed full = recompute(joint_of([](Tracer& tracer) {
+    const Mlp mlp;
+    tracer.output(mlp(input(tracer, {4, 8})).square().mean());
+  }), "full");
+  EXPECT_EQ(full.count(op::linear, Phase::recompute), 0);
+  ASSERT_EQ(full.warnings.size(), 1U);
+  EXPECT_EQ(full.warnings[0], "recompute full has no effect: the model has no checkpoint regions");
+}
+
+TEST(Auto, KeepsViewsAsCopiesWhereThatIsSmaller) {
+  const Recomputed result = recompute(joint_of([](Tracer& tracer) {
+    const Linear wide(512, 96, false, kInit);
+    const Linear narrow(32, 8, false, kInit);
+    const Tensor h = wide(input(tracer, {4, 512}));
+    tracer.output(narrow(h.slice(-1, 64, 96)).square().sum());
+  }), "auto");
+  const std::int64_t slice = 4 * 32 * 4;
+  EXPECT_EQ(result.saved_bytes(), slice + 4 * 8 * 4) << "the slice and the last product\n" << result.plan.str();
+}
+
+}  // namespace
+}  // namespace reprise
