@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "base/log.h"
 #include "cli/commands.h"
 #include "cli/execution.h"
 #include "cli/model_source.h"
@@ -71,7 +72,9 @@ int run_bench(const ResolvedOptions& options) {
   if (!options.get_flag("quiet")) {
     bench.report = [](std::string_view line) { print_error(fmt::format("{}\n", line)); };
   }
+  bench.warn = [](std::string_view warning) { log_warning(std::string(warning)); };
   bench.suggest = [&options, smaller = bench](std::uint64_t available) { return smaller_command(options, smaller, available); };
+  if (options.get_flag("check_recompute") && !report_recompute_check(options, benchmark_recompute_difference(bench))) return kExitNo;
   // Opened first: what is measured is not lost to a folder that cannot be written.
   OutputFile json(options.has("json") ? std::optional<std::filesystem::path>(options.get_text("json")) : std::nullopt);
   const BenchmarkResult result = run_benchmark(bench);

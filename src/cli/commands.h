@@ -19,6 +19,8 @@ int run_train(const ResolvedOptions& options);
 int run_generate(const ResolvedOptions& options);
 int run_eval(const ResolvedOptions& options);
 int run_bench(const ResolvedOptions& options);
+int run_plan(const ResolvedOptions& options);
+int run_explain(const ResolvedOptions& options);
 int run_trace(const ResolvedOptions& options);
 int run_run_trace(const ResolvedOptions& options);
 int run_models(const ResolvedOptions& options);

@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "cli/standard_streams.h"
 #include "executor/executor_list.h"
+#include "io/file_write.h"
 
 namespace reprise {
 
@@ -15,7 +17,19 @@ CompileOptions compile_options(const ResolvedOptions& options) {
   if (compile.threads == 0) compile.threads = compile.target.cores;
   compile.executors = make_executor_list(fmt::format("{}", fmt::join(options.get_list("executors"), ",")));
   if (options.has("dump")) compile.dump = options.get_text("dump");
+  if (options.has("recompute")) compile.recompute = recompute_options(options, options.get_text("recompute"));
   return compile;
+}
+
+RecomputeOptions recompute_options(const ResolvedOptions& options, const std::string& policy) {
+  RecomputeOptions recompute;
+  recompute.policy = parse_policy(policy);
+  const std::string& path = recompute.policy.path;
+  if (recompute.policy.kind == PolicySpec::Kind::ops && !path.empty()) recompute.save_list = parse_save_list(read_text_file(path), path);
+  if (recompute.policy.kind == PolicySpec::Kind::file) recompute.plan_text = read_text_file(path);
+  recompute.early_stop = !options.has("early_stop") || options.get_flag("early_stop");
+  recompute.compat_eager = options.has("compat_eager") && options.get_flag("compat_eager");
+  return recompute;
 }
 
 EngineOptions engine_options(const CompileOptions& compile) {
@@ -34,6 +48,16 @@ DType dtype_option(const ResolvedOptions& options) {
 
 Rounding rounding_option(const ResolvedOptions& options) {
   return options.get_text("rounding") == "stochastic" ? Rounding::stochastic : Rounding::nearest;
+}
+
+bool report_recompute_check(const ResolvedOptions& options, const std::optional<std::string>& difference) {
+  const std::string& policy = options.get_text("recompute");
+  if (difference) {
+    print_error(fmt::format("reprise: recompute {} changes bits: {} is the first that differs from recompute none\n", policy, *difference));
+    return false;
+  }
+  print_error(fmt::format("reprise: recompute {}: loss, gradients, parameters and states of a step are those of recompute none, bit for bit\n", policy));
+  return true;
 }
 
 std::string isa_title(IsaLevel level) {

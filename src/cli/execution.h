@@ -2,6 +2,7 @@
 // How a command compiles and runs: machine, threads, executors, and numbers, from its options.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "base/dtype.h"
@@ -14,6 +15,9 @@ namespace reprise {
 /// Compile options of a command with the options `threads` (all processors where it has none) and `executors`.
 CompileOptions compile_options(const ResolvedOptions& options);
 
+/// The recompute policy `policy` with the options that go with it; reads the file it names. UserError for either.
+RecomputeOptions recompute_options(const ResolvedOptions& options, const std::string& policy);
+
 /// Engine options that go with them.
 EngineOptions engine_options(const CompileOptions& compile);
 
@@ -22,6 +26,9 @@ DType dtype_option(const ResolvedOptions& options);
 
 /// The option `rounding`.
 Rounding rounding_option(const ResolvedOptions& options);
+
+/// Says on standard error how a check of the recompute policy came out; whether it held.
+bool report_recompute_check(const ResolvedOptions& options, const std::optional<std::string>& difference);
 
 /// "AVX-512", "AVX2", "SSE4.2".
 std::string isa_title(IsaLevel level);

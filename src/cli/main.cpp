@@ -32,6 +32,8 @@ int run_command(const ResolvedOptions& options) {
     case Command::generate: return run_generate(options);
     case Command::eval: return run_eval(options);
     case Command::bench: return run_bench(options);
+    case Command::plan: return run_plan(options);
+    case Command::explain: return run_explain(options);
     case Command::trace: return run_trace(options);
     case Command::run_trace: return run_run_trace(options);
     case Command::models: return run_models(options);

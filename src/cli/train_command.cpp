@@ -234,6 +234,7 @@ int train_in(const RunDirectory& run, const ResolvedOptions& options, const std:
     train.out = print_error;
     print_error(fmt::format("{}\n{}\n", data_line(options, data), model_line(train)));
   }
+  if (options.get_flag("check_recompute") && !report_recompute_check(options, training_recompute_difference(train))) return kExitNo;
   const std::uint64_t available = available_memory_bytes();
   Trainer trainer(std::move(train), run, data, resume);
   if (!options.get_flag("quiet")) print_error(memory_line(options, trainer.engine().predicted_peak_bytes(), available) + "\n");
@@ -258,13 +259,18 @@ int run_train(const ResolvedOptions& options) {
   if (!resume) check_inputs(options);
   const RunDirectory run = make_run(options);
   set_early_stop_message(fmt::format("reprise: interrupted before the first step; continue with: {}\n", resume_command(run)));
+  // A new run that did not get to train leaves nothing to resume, and would be in the way of the next attempt.
+  // A run that was to be replaced comes back.
+  const auto abandon = [&] {
+    if (resume || run.restore_replaced()) return;
+    if (!latest_checkpoint(run.path()) && !fs::exists(run.path() / "metrics.jsonl")) remove_path(run.path());
+  };
   try {
-    return train_in(run, options, signal);
+    const int status = train_in(run, options, signal);
+    if (status == kExitNo) abandon();
+    return status;
   } catch (const std::exception&) {
-    // A new run that did not get to train leaves nothing to resume, and would be in the way of the next attempt.
-    // A run that was to be replaced comes back.
-    if (!resume && run.restore_replaced()) throw;
-    if (!resume && !latest_checkpoint(run.path()) && !fs::exists(run.path() / "metrics.jsonl")) remove_path(run.path());
+    abandon();
     throw;
   }
 }

@@ -16,6 +16,8 @@
 #include "ops/verifier.h"
 #include "passes/pass_manager.h"
 #include "passes/rng.h"
+#include "recompute/apply.h"
+#include "recompute/validate.h"
 
 namespace reprise {
 namespace {
@@ -91,6 +93,73 @@ ClaimedTrace claim(const Trace& clean, StageFiles& files, const CompileOptions& 
   return claimed;
 }
 
+RecomputedTrace recompute(ClaimedTrace claimed, StageFiles& files, const CompileOptions& options) {
+  RecomputedTrace result;
+  SolvedPlan solved = run_stage("recompute", claimed.trace, files, [&] { return plan_recompute(claimed.trace, options.recompute, SingleNodePricer()); });
+  result.plan = std::move(solved.plan);
+  result.warnings = std::move(solved.warnings);
+  if (result.plan.empty()) {
+    result.claimed = std::move(claimed);
+    return result;
+  }
+  files.dump("recompute_plan", result.plan.str());
+  result.claimed = run_stage("recompute", claimed.trace, files, [&] {
+    validate_plan(claimed.trace, result.plan);
+    ClaimedTrace applied = apply_plan(claimed, result.plan, [&](Node& node, std::span<const TensorType> inputs, std::span<const TensorType> outputs) {
+      Claim claim = claim_node(node, inputs, outputs, options.executors, options.target, options.threads);
+      if (options.as_traced) claim.in_place.clear();
+      return claim;
+    });
+    verify_or_throw(applied.trace, "the recompute stage");
+    return applied;
+  });
+  files.dump("recomputed", result.claimed.trace);
+  return result;
+}
+
+/// schedule -> memory plan.
+CompiledTrace lower(const Trace& clean, const ClaimedTrace& claimed, StageFiles& files, const CompileOptions& options) {
+  CompiledTrace compiled;
+  compiled.name = clean.name;
+  compiled.claimed = run_stage("schedule", clean, files, [&] {
+    const std::vector<std::uint32_t> order = options.as_traced ? trace_order(claimed) : schedule(claimed);
+    validate_schedule(claimed, order);
+    ClaimedTrace result = apply_schedule(claimed, order);
+    verify_or_throw(result.trace, "the schedule");
+    return result;
+  });
+  files.dump("schedule", compiled.claimed.trace);
+  compiled.plan = run_stage("memory", clean, files, [&] {
+    MemoryPlan plan = plan_memory(compiled.claimed);
+    validate_memory_plan(compiled.claimed, plan);
+    return plan;
+  });
+  files.dump("memory", compiled.plan.str());
+  return compiled;
+}
+
+/// A compiled trace and the plan that went into it.
+struct PlannedTrace {
+  CompiledTrace compiled;
+  RecomputePlan plan;
+  std::vector<std::string> warnings;
+};
+
+PlannedTrace compile_planned(const Trace& trace, const CompileOptions& options) {
+  StageFiles files = files_of(options, trace.name);
+  const Trace clean = run_named(trace, lowering_passes(options), files, options);
+  RecomputedTrace recomputed = recompute(claim(clean, files, options), files, options);
+  return {lower(clean, recomputed.claimed, files, options), std::move(recomputed.plan), std::move(recomputed.warnings)};
+}
+
+/// Adds a trace's plan and warnings to those of the training; a warning that both traces give is given once.
+void take_plan(CompiledTraining& training, PlannedTrace& planned) {
+  training.recompute.push_back(std::move(planned.plan));
+  for (std::string& warning : planned.warnings) {
+    if (std::find(training.warnings.begin(), training.warnings.end(), warning) == training.warnings.end()) training.warnings.push_back(std::move(warning));
+  }
+}
+
 }  // namespace
 
 PureForward make_pure(const Trace& forward, const CompileOptions& options) {
@@ -109,29 +178,14 @@ ClaimedTrace clean_and_claim(const Trace& trace, const CompileOptions& options) 
   return claim(run_named(trace, lowering_passes(options), files, options), files, options);
 }
 
-CompiledTrace compile_trace(const Trace& trace, const CompileOptions& options, std::vector<std::string> session_states) {
+RecomputedTrace clean_claim_recompute(const Trace& trace, const CompileOptions& options) {
   StageFiles files = files_of(options, trace.name);
-  const Trace clean = run_named(trace, lowering_passes(options), files, options);
-  const ClaimedTrace claimed = claim(clean, files, options);
+  return recompute(claim(run_named(trace, lowering_passes(options), files, options), files, options), files, options);
+}
 
-  CompiledTrace compiled;
-  compiled.name = trace.name;
+CompiledTrace compile_trace(const Trace& trace, const CompileOptions& options, std::vector<std::string> session_states) {
+  CompiledTrace compiled = compile_planned(trace, options).compiled;
   compiled.session_states = std::move(session_states);
-  compiled.claimed = run_stage("schedule", clean, files, [&] {
-    const std::vector<std::uint32_t> order = options.as_traced ? trace_order(claimed) : schedule(claimed);
-    validate_schedule(claimed, order);
-    ClaimedTrace result = apply_schedule(claimed, order);
-    verify_or_throw(result.trace, "the schedule");
-    return result;
-  });
-  files.dump("schedule", compiled.claimed.trace);
-
-  compiled.plan = run_stage("memory", clean, files, [&] {
-    MemoryPlan plan = plan_memory(compiled.claimed);
-    validate_memory_plan(compiled.claimed, plan);
-    return plan;
-  });
-  files.dump("memory", compiled.plan.str());
   return compiled;
 }
 
@@ -167,15 +221,25 @@ TrainingTraces trace_training(const TrainingRequest& request, const CompileOptio
 }
 
 CompiledTraining compile_training(const TrainingRequest& request, const CompileOptions& options) {
-  const TrainingTraces traces = trace_training(request, options);
+  return compile_training(trace_training(request, options), options);
+}
+
+CompiledTraining compile_training(const TrainingTraces& traces, const CompileOptions& options) {
   CompiledTraining compiled;
-  compiled.step = compile_trace(traces.step.trace, options);
-  if (traces.accumulate) compiled.accumulate = compile_trace(*traces.accumulate, options);
+  PlannedTrace step = compile_planned(traces.step.trace, options);
+  compiled.step = std::move(step.compiled);
+  take_plan(compiled, step);
+  if (traces.accumulate) {
+    PlannedTrace accumulate = compile_planned(*traces.accumulate, options);
+    compiled.accumulate = std::move(accumulate.compiled);
+    take_plan(compiled, accumulate);
+  }
   compiled.parameters = traces.step.parameters;
   compiled.forward_outputs = traces.step.forward_outputs;
   compiled.has_grad_norm = traces.step.has_grad_norm;
   compiled.random_words = traces.forward.random_words;
   compiled.saved = saved_for_backward(compiled.step.claimed.trace);
+  compiled.flops = count_flops(compiled.step.claimed.trace);
   return compiled;
 }
 

@@ -9,12 +9,14 @@
 #include <string>
 #include <vector>
 
+#include "analysis/flops.h"
 #include "analysis/saved.h"
 #include "base/target.h"
 #include "executor/claim_trace.h"
 #include "executor/compiled_trace.h"
 #include "ir/trace.h"
 #include "optim/step.h"
+#include "recompute/solve.h"
 
 namespace reprise {
 
@@ -24,6 +26,7 @@ struct CompileOptions {
   ExecutorList executors;               // in the order they are asked
   std::filesystem::path dump;           // every stage is written here, numbered; empty: none
   std::filesystem::path failures;       // where a failing stage leaves its trace; empty: `dump`, or a new folder among the temporary ones
+  RecomputeOptions recompute;           // of traces with a backward
   bool compare_passes = false;          // interpret before and after every pass and require equal bits
   /// Node by node: no pass that improves the trace, no other order, and no node writes over what it reads, the update of
   /// parameters and states apart.
@@ -39,13 +42,23 @@ struct PureForward {
 /// functionalize -> rng -> simplify, cse, dce (the last three not `as_traced`).
 PureForward make_pure(const Trace& forward, const CompileOptions& options);
 
-/// decompose, simplify, cse, dce -> claim -> schedule -> memory plan: of a pure trace; `as_traced` decompose -> claim -> memory plan. Every stage is validated. The program is
-/// called after the trace. `session_states`: see CompiledTrace. A stage that fails throws InternalError naming the file
-/// its trace was left in and the command that replays it.
+/// decompose, simplify, cse, dce -> claim -> recompute -> schedule -> memory plan: of a pure trace; `as_traced` decompose ->
+/// claim -> recompute -> memory plan. Every stage is validated. The program is called after the trace. `session_states`: see
+/// CompiledTrace. A stage that fails throws InternalError naming the file its trace was left in and the command that replays it.
 CompiledTrace compile_trace(const Trace& trace, const CompileOptions& options, std::vector<std::string> session_states = {});
 
 /// The first part of compile_trace: decompose, simplify, cse, dce -> claim.
 ClaimedTrace clean_and_claim(const Trace& trace, const CompileOptions& options);
+
+/// A claimed trace in which backward makes again what the plan does not keep.
+struct RecomputedTrace {
+  ClaimedTrace claimed;
+  RecomputePlan plan;
+  std::vector<std::string> warnings;
+};
+
+/// As far as the stage recompute: simplify, cse, dce -> claim -> recompute.
+RecomputedTrace clean_claim_recompute(const Trace& trace, const CompileOptions& options);
 
 struct TrainingRequest {
   Trace forward;               // outputs: the loss (a floating scalar) at index `loss`, and anything else
@@ -64,12 +77,15 @@ struct CompiledTraining {
   bool has_grad_norm = false;                // output `forward_outputs` of step
   std::int64_t random_words = 0;             // of one micro-step
   SavedReport saved;                         // of the step
+  FlopCount flops;                           // of the step
+  std::vector<RecomputePlan> recompute;      // of step and accumulate
+  std::vector<std::string> warnings;         // about the recompute policy
 };
 
 /// make_pure -> differentiate -> optim -> compile_trace.
 CompiledTraining compile_training(const TrainingRequest& request, const CompileOptions& options);
 
-/// The traces of training before claim and schedule, for `reprise trace --stage`.
+/// The traces of training before claim and schedule.
 struct TrainingTraces {
   PureForward forward;
   JointTrace joint;
@@ -77,5 +93,8 @@ struct TrainingTraces {
   std::optional<Trace> accumulate;
 };
 TrainingTraces trace_training(const TrainingRequest& request, const CompileOptions& options);
+
+/// The part of compile_training after trace_training: several policies can be tried on one tracing.
+CompiledTraining compile_training(const TrainingTraces& traces, const CompileOptions& options);
 
 }  // namespace reprise

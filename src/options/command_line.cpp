@@ -124,11 +124,13 @@ class Parser {
 
   void take_positional(const std::string& word) {
     const CommandRow& command = command_row(command_);
-    const OptionRow* row = command.positional.empty() ? nullptr : find_option(command_, command.positional);
-    if (row == nullptr) fail(fmt::format("unexpected argument \"{}\"; {} takes none", word, command.name));
-    if (positional_) {
+    if (command.positional.empty()) fail(fmt::format("unexpected argument \"{}\"; {} takes none", word, command.name));
+    const std::string_view wanted = positional_ ? command.second_positional : command.positional;
+    if (wanted.empty() || taken_second_) {
       fail(fmt::format("unexpected argument \"{}\"; {} already has \"{}\"", word, command.name, *positional_));
     }
+    const OptionRow* const row = find_option(command_, wanted);
+    taken_second_ = positional_.has_value();
     positional_ = word;
     const std::string where(placeholder_of(*row));
     add(*row, parse_option_value(*row, word, where), where);
@@ -146,7 +148,8 @@ class Parser {
   Command command_;
   std::span<const std::string> words_;
   std::size_t next_ = 0;
-  std::optional<std::string> positional_;
+  std::optional<std::string> positional_;  // the last one
+  bool taken_second_ = false;
   std::vector<GivenOption> given_;
 };
 

@@ -15,31 +15,30 @@ constexpr CommandSet kGenerate = only(Command::generate);
 constexpr CommandSet kEval = only(Command::eval);
 constexpr CommandSet kBench = only(Command::bench);
 constexpr CommandSet kTrace = only(Command::trace);
+constexpr CommandSet kPlanning = only(Command::plan) | only(Command::explain);
 constexpr CommandSet kRunTrace = only(Command::run_trace);
 constexpr CommandSet kModels = only(Command::models);
 constexpr CommandSet kInfo = only(Command::info);
 constexpr CommandSet kExport = only(Command::export_model);
 constexpr CommandSet kCompletion = only(Command::completion);
-constexpr CommandSet kAll = kTrain | kGenerate | kEval | kBench | kTrace | kRunTrace | kModels | kInfo | kExport | kCompletion;
+constexpr CommandSet kAll = kTrain | kGenerate | kEval | kBench | kPlanning | kTrace | kRunTrace | kModels | kInfo | kExport | kCompletion;
 
 constexpr std::array kRows{
-    OptionRow{.name = "dtype", .kind = choice, .group = numerics, .commands = kTrain | kBench | kTrace, .default_text = "float32",
+    OptionRow{.name = "dtype", .kind = choice, .group = numerics, .commands = kTrain | kBench | kPlanning | kTrace, .default_text = "float32",
               .choices = "float32|bfloat16", .help = "type of parameters and activations"},
-    OptionRow{.name = "master_weights", .kind = flag, .group = numerics, .commands = kTrain | kBench | kTrace, .default_text = "False",
+    OptionRow{.name = "master_weights", .kind = flag, .group = numerics, .commands = kTrain | kBench | kPlanning | kTrace, .default_text = "False",
               .help = "with bfloat16: keep float32 weights and moments beside the bfloat16 ones"},
-    OptionRow{.name = "rounding", .kind = choice, .group = numerics, .commands = kTrain | kBench | kTrace, .default_text = "stochastic",
+    OptionRow{.name = "rounding", .kind = choice, .group = numerics, .commands = kTrain | kBench | kPlanning | kTrace, .default_text = "stochastic",
               .choices = "stochastic|nearest", .help = "how updated bfloat16 parameters and moments are rounded without master weights"},
-    OptionRow{.name = "recompute", .kind = choice, .group = execution, .commands = kTrain | kBench | kTrace, .default_text = "none",
-              .choices = "none", .changes_on_resume = true, .help = "which saved values the backward computes again"},
-    OptionRow{.name = "executors", .kind = list, .group = execution, .commands = kTrain | kGenerate | kEval | kBench | kTrace | kRunTrace,
+    OptionRow{.name = "executors", .kind = list, .group = execution, .commands = kTrain | kGenerate | kEval | kBench | kPlanning | kTrace | kRunTrace,
               .default_text = "onednn,loops,reference", .choices = "onednn|loops|reference", .help = "executors in order of preference"},
-    OptionRow{.name = "threads", .kind = integer, .group = execution, .commands = kTrain | kGenerate | kEval | kBench | kRunTrace, .default_text = "0",
+    OptionRow{.name = "threads", .kind = integer, .group = execution, .commands = kTrain | kGenerate | kEval | kBench | kPlanning | kRunTrace, .default_text = "0",
               .minimum = 0, .maximum = 4096, .changes_on_resume = true, .help = "threads to compute with; 0 is all processors"},
     OptionRow{.name = "seed", .kind = integer, .group = general, .commands = kTrain | kGenerate | kBench | kTrace | kRunTrace,
               .default_text = "1337", .minimum = 0, .help = "seed of every random draw; the same seed gives the same bits"},
-    OptionRow{.name = "dump", .kind = path, .group = general, .commands = kTrain | kBench | kTrace, .placeholder = "DIR", .command_line_only = true,
+    OptionRow{.name = "dump", .kind = path, .group = general, .commands = kTrain | kBench | kPlanning | kTrace, .placeholder = "DIR", .command_line_only = true,
               .help = "write every stage of the compile into this folder"},
-    OptionRow{.name = "json", .kind = path, .group = general, .commands = kEval | kBench | kModels | kInfo, .placeholder = "FILE", .command_line_only = true,
+    OptionRow{.name = "json", .kind = path, .group = general, .commands = kEval | kBench | only(Command::plan) | kModels | kInfo, .placeholder = "FILE", .command_line_only = true,
               .help = "write the results as JSON too; - is standard output"},
     OptionRow{.name = "quiet", .kind = flag, .group = general, .commands = kTrain | kGenerate | kEval | kBench | kTrace | kRunTrace,
               .default_text = "False", .command_line_only = true, .help = "print results only, no progress"},

@@ -9,7 +9,7 @@
 
 namespace reprise {
 
-enum class Command : std::uint8_t { train, generate, eval, bench, trace, run_trace, models, info, export_model, completion };
+enum class Command : std::uint8_t { train, generate, eval, bench, plan, explain, trace, run_trace, models, info, export_model, completion };
 
 /// A set of commands, one bit each.
 using CommandSet = std::uint32_t;
@@ -58,6 +58,7 @@ struct CommandRow {
   bool positional_required;
   std::string_view usage;       // what follows the name in a usage line
   std::string_view summary;     // one line, lower case
+  std::string_view second_positional = {};  // the option its second bare word sets; empty: takes no second
 };
 
 }  // namespace reprise

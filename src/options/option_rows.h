@@ -15,6 +15,7 @@ std::span<const OptionRow> eval_option_rows();
 std::span<const OptionRow> bench_option_rows();
 std::span<const OptionRow> trace_option_rows();
 std::span<const OptionRow> export_option_rows();
+std::span<const OptionRow> recompute_option_rows();
 std::span<const OptionRow> general_option_rows();
 
 }  // namespace reprise

@@ -111,12 +111,32 @@ void check_tokenizer(const std::string& text) {
   }
 }
 
+/// How far regions run again acts only where something may run again as a region.
+void check_recompute(ResolvedOptions& options) {
+  const bool compat = options.has("compat_eager") && options.get_flag("compat_eager");
+  const std::string policy = options.has("recompute") ? options.get_text("recompute") : "all";
+  for (const std::string_view name : {"early_stop", "compat_eager"}) {
+    const bool acts = options.has(name) && options.get_flag(name) == (name == "compat_eager");
+    if (acts && (policy == "none" || policy == "auto" || policy.starts_with("file:"))) {
+      fail(fmt::format("{}{} does not act with recompute {}; leave it out, or choose full, layers:N, ops or alternate", name == "compat_eager" ? "" : "no_", name, policy));
+    }
+  }
+  derive(options, "early_stop", !compat, "compat_eager");
+}
+
 void check_resume(const ResolvedOptions& options) {
   if (!options.has("resume")) return;
   if (options.get_flag("overwrite")) fail("resume continues a run and overwrite removes it; give one");
   if (options.given("init_from") && options.option("init_from").source == OptionSource::command_line) {
     fail("resume takes its weights from the run; leave init_from out");
   }
+}
+
+void check_plan(ResolvedOptions& options) {
+  check_batch(options);
+  check_numerics(options);
+  check_recompute(options);
+  if (options.has("out") && !options.has("recompute")) fail("out writes the plan of one policy; add --recompute POLICY");
 }
 
 void check_train(ResolvedOptions& options) {
@@ -126,6 +146,7 @@ void check_train(ResolvedOptions& options) {
   check_numerics(options);
   check_learning_rate(options);
   check_decay(options);
+  check_recompute(options);
   check_val_data(options.get_text("val_data"));
   check_tokenizer(options.get_text("tokenizer"));
 }
@@ -139,8 +160,12 @@ void check_bench(ResolvedOptions& options) {
     fail(fmt::format("warmup_iters must be below max_iters, so that an iteration is counted, not {} with {}; change one", warmup, all));
   }
   if (options.get_flag("checkpoint_activations")) {
-    fail("checkpoint_activations True asks for recompute full, which this version does not have; leave it out, or give False");
+    if (options.given("recompute") && options.get_text("recompute") != "full") {
+      fail(fmt::format("checkpoint_activations True is recompute full, not {}; give one", options.get_text("recompute")));
+    }
+    options.set("recompute", std::string("full"), OptionSource::derived, "checkpoint_activations");
   }
+  check_recompute(options);
 }
 
 void check_generate(const ResolvedOptions& options) {
@@ -159,7 +184,16 @@ void apply_option_rules(ResolvedOptions& options) {
     case Command::train: check_train(options); break;
     case Command::bench: check_bench(options); break;
     case Command::generate: check_generate(options); break;
-    case Command::trace: check_numerics(options); break;
+    case Command::trace:
+      check_numerics(options);
+      check_recompute(options);
+      break;
+    case Command::plan: check_plan(options); break;
+    case Command::explain:
+      check_batch(options);
+      check_numerics(options);
+      check_recompute(options);
+      break;
     case Command::eval:
     case Command::run_trace:
     case Command::models:

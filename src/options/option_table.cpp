@@ -15,6 +15,8 @@ constexpr std::array kCommands{
     CommandRow{Command::generate, "generate", "model", true, "RUN [--prompt TEXT]", "write text with a trained model"},
     CommandRow{Command::eval, "eval", "model", true, "MODEL --data PATH...", "measure the loss of a model on text"},
     CommandRow{Command::bench, "bench", "model", false, "[MODEL]", "time the training step of a model on random tokens"},
+    CommandRow{Command::plan, "plan", "model", true, "MODEL [--recompute POLICY]", "show what each recompute policy keeps, costs and needs"},
+    CommandRow{Command::explain, "explain", "model", true, "MODEL [VALUE]", "show what fills the memory of a step at its peak, or explain one value", "value"},
     CommandRow{Command::trace, "trace", "model", true, "MODEL [--stage STAGE]", "print the program a model is traced to"},
     CommandRow{Command::run_trace, "run-trace", "file", true, "FILE", "run a printed trace on seeded inputs"},
     CommandRow{Command::models, "models", "model", false, "[MODEL]", "list the models known by name, or describe one"},
@@ -26,7 +28,7 @@ constexpr std::array kCommands{
 std::vector<OptionRow> make_table() {
   std::vector<OptionRow> table;
   for (const auto rows : {model_option_rows(), train_option_rows(), generate_option_rows(), eval_option_rows(), bench_option_rows(),
-                          trace_option_rows(), export_option_rows(), general_option_rows()}) {
+                          trace_option_rows(), recompute_option_rows(), export_option_rows(), general_option_rows()}) {
     table.insert(table.end(), rows.begin(), rows.end());
   }
   std::stable_sort(table.begin(), table.end(), [](const OptionRow& a, const OptionRow& b) { return a.group < b.group; });

@@ -17,8 +17,8 @@ constexpr std::array kRows{
     OptionRow{.name = "file", .kind = path, .group = data, .commands = kRunTrace, .placeholder = "FILE",
               .help = "a trace as printed by reprise trace or --dump; - is standard input"},
     OptionRow{.name = "stage", .kind = choice, .group = output, .commands = kTrace, .default_text = "step",
-              .choices = "forward|joint|step|claimed|scheduled",
-              .help = "how far to compile: the model, with its backward, with the optimizer, with executors chosen, in the order it runs"},
+              .choices = "forward|joint|step|claimed|recomputed|scheduled",
+              .help = "how far to compile: the model, with its backward, with the optimizer, with executors chosen, with what backward makes again, in the order it runs"},
     OptionRow{.name = "out", .kind = path, .group = output, .commands = kTrace, .default_text = "-", .placeholder = "FILE",
               .help = "where to write the trace; - is standard output"},
 };

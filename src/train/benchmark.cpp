@@ -18,6 +18,7 @@
 #include "train/gpt_programs.h"
 #include "train/matmul_peak.h"
 #include "train/model_flops.h"
+#include "train/recompute_check.h"
 #include "train/step_runner.h"
 #include "train/token_view.h"
 #include "train/trainer.h"
@@ -137,10 +138,15 @@ BenchmarkResult describe(const BenchmarkOptions& options) {
   result.n_layers = options.config.n_layer;
   result.n_parameters = parameter_count(options.config);
   result.compiler = options.compile.as_traced ? "eager" : "reprise";
+  result.recompute = options.compile.recompute.policy.str();
   return result;
 }
 
 }  // namespace
+
+std::optional<std::string> benchmark_recompute_difference(const BenchmarkOptions& options) {
+  return recompute_difference(program_options(options), options.compile, options.seed);
+}
 
 bool benchmark_fits(const BenchmarkOptions& options, std::uint64_t available) {
   return programs_fit(program_options(options), options.compile, available);
@@ -169,6 +175,8 @@ BenchmarkResult run_benchmark(const BenchmarkOptions& options) {
   result.transient_bytes = engine.layout().transient_bytes;
   result.predicted_memory_bytes = engine.predicted_peak_bytes();
   result.saved_for_backward_bytes = programs.training->saved.bytes;
+  result.recomputed_flops_percent = programs.training->flops.recomputed_percent();
+  if (options.warn) std::for_each(programs.training->warnings.begin(), programs.training->warnings.end(), options.warn);
   result.saved_for_backward_count = static_cast<std::int64_t>(programs.training->saved.values.size());
 
   load_tables(programs, engine);

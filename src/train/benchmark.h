@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,11 +28,12 @@ struct BenchmarkOptions {
   std::int64_t max_iters = 45;
   std::int64_t warmup_iters = 25;   // not counted
   std::uint64_t seed = 1337;
-  CompileOptions compile;           // `as_traced` is the compiler "eager"
+  CompileOptions compile;           // `as_traced` is the compiler "eager"; with the recompute policy
   /// For the refusal: a command that fits into so many bytes, or nothing.
   std::function<std::string(std::uint64_t available)> suggest;
   double peak_seconds = 0.7;        // longest time to measure the machine's matrix products
   std::function<void(std::string_view line)> report;  // told of every iteration
+  std::function<void(std::string_view line)> warn;    // told what is worth saying about the recompute policy
 };
 
 /// Names, figures and units as printed and as written to JSON.
@@ -66,6 +68,9 @@ struct BenchmarkResult {
 /// Runs the benchmark: token ids uniform in 0..99, AdamW (rate 5e-4, decay 0.1 on all parameters, betas 0.9 and 0.95), no
 /// clipping, loss over all positions. UserError as Engine when memory does not suffice.
 BenchmarkResult run_benchmark(const BenchmarkOptions& options);
+
+/// As recompute_difference, of the benchmark's step.
+std::optional<std::string> benchmark_recompute_difference(const BenchmarkOptions& options);
 
 /// The bytes that run_benchmark would need, without running it.
 bool benchmark_fits(const BenchmarkOptions& options, std::uint64_t available);

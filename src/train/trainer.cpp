@@ -23,6 +23,7 @@
 #include "train/parameter_source.h"
 #include "train/step_runner.h"
 #include "train/text_generator.h"
+#include "train/recompute_check.h"
 #include "train/update_probe.h"
 
 namespace reprise {
@@ -50,6 +51,13 @@ GptProgramOptions program_options(const TrainerOptions& options, bool evaluate) 
   programs.prefill_length = prefill_length(options);
   programs.cache_length = options.block_size;
   return programs;
+}
+
+/// Plans of step and accumulate, one after the other.
+std::string recompute_text(const std::vector<RecomputePlan>& plans) {
+  std::string text;
+  for (const RecomputePlan& plan : plans) text += plan.str();
+  return text;
 }
 
 /// Options of a smaller run that fits into `available` bytes: fewer rows at once, shorter ones, then fewer layers where the weights
@@ -193,6 +201,8 @@ struct Trainer::State {
     }
     metrics.emplace(run.path(), resume ? std::optional(progress.step) : std::nullopt);
     write_text_file(run.path() / "plan.txt", programs.training->step.plan.str());
+    write_text_file(run.path() / "recompute_plan.txt", recompute_text(programs.training->recompute));
+    for (const std::string& warning : programs.training->warnings) log_warning(warning);
   }
 
   std::optional<DocumentPacking> packing_of(const TokenShard* shard) const {
@@ -384,6 +394,10 @@ TrainResult Trainer::run() {
   result.step = s.progress.step;
   result.validation_loss = s.validation_loss;
   return result;
+}
+
+std::optional<std::string> training_recompute_difference(const TrainerOptions& options) {
+  return recompute_difference(program_options(options, false), options.compile, options.seed);
 }
 
 }  // namespace reprise

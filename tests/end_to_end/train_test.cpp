@@ -53,7 +53,7 @@ TEST_F(Train, LearnsAndLeavesARunThatWrites) {
   // The first screen.
   EXPECT_TRUE(std::regex_search(trained.err, std::regex("^data    text\\.txt: [0-9.]+ kB, [0-9]+ characters; [0-9]+ train, [0-9]+ validation tokens\n"
                                                         "model   2 layers × 64, [0-9.]+ k parameters; float32, [0-9]+ threads? \\([A-Z0-9.-]+\\)\n"
-                                                        "memory  predicted [0-9.]+ [kMG]B \\([0-9.]+ [MG]B available\\) · recompute none \\(default\\)\nstep ")))
+                                                        "memory  predicted [0-9.]+ [kMG]B \\([0-9.]+ [MG]B available\\) · recompute auto \\(default\\)\nstep ")))
       << trained.err;
   EXPECT_NE(trained.err.find("sample at step 40: "), std::string::npos) << trained.err;
   EXPECT_TRUE(std::regex_search(trained.out, std::regex("^validation loss [0-9.]+ after 60 steps; model in "))) << trained.out;

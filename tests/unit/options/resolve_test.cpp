@@ -111,7 +111,6 @@ TEST(Resolve, WrongValuesAreNamed) {
   EXPECT_USER_ERROR(bench({"--compile", "thunder"}), "--compile: \"thunder\" is not available; choose reprise, eager");
   EXPECT_USER_ERROR(bench({"--compile", "inductor"}), "--compile: \"inductor\" is not available; choose reprise, eager");
   EXPECT_USER_ERROR(bench({"--low_precision_mode", "fp8"}), "\"fp8\" is not available; choose none");
-  EXPECT_USER_ERROR(bench({"--recompute", "full"}), "--recompute: \"full\" is not available; choose none");
   EXPECT_USER_ERROR(bench({"--executors", "loops,cublas"}), "--executors: \"cublas\" is not available; choose onednn, loops, reference");
   EXPECT_USER_ERROR(train({"--dropout", "1"}), "--dropout: 1 is out of range; give at least 0 and at most 0.99");
   EXPECT_USER_ERROR(train({"--epochs", "0"}), "--epochs: 0 is out of range; give above 0");
@@ -242,7 +241,12 @@ TEST(Resolve, ContradictionsAreRefused) {
   EXPECT_NO_THROW(train({"--tokenizer", "bpe:1000"}));
   EXPECT_USER_ERROR(bench({"--max_iters", "10"}),
                     "warmup_iters must be below max_iters, so that an iteration is counted, not 25 with 10; change one");
-  EXPECT_USER_ERROR(bench({"--checkpoint_activations", "True"}), "asks for recompute full, which this version does not have");
+  EXPECT_EQ(bench({"--checkpoint_activations", "True"}).get_text("recompute"), "full");
+  EXPECT_USER_ERROR(bench({"--checkpoint_activations", "True", "--recompute", "ops"}), "checkpoint_activations True is recompute full, not ops; give one");
+  EXPECT_USER_ERROR(bench({"--compat_eager"}), "compat_eager does not act with recompute none; leave it out, or choose full, layers:N, ops or alternate");
+  EXPECT_USER_ERROR(bench({"--no_early_stop", "--recompute", "auto"}), "no_early_stop does not act with recompute auto");
+  EXPECT_FALSE(bench({"--compat_eager", "--recompute", "ops"}).get_flag("early_stop"));
+  EXPECT_TRUE(bench({"--compat_eager", "--early_stop", "--recompute", "ops"}).get_flag("early_stop"));
   EXPECT_USER_ERROR(generate({"--temperature", "0", "--top_k", "5"}),
                     "top_k does not act with temperature 0, which always takes the likeliest token; leave one out");
   EXPECT_USER_ERROR(generate({"--temperature", "0", "--top_p", "0.5"}), "top_p does not act with temperature 0");
