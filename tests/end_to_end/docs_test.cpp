@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "support/run_program.h"
+#include "support/source_directory.h"
 #include "support/temporary_directory.h"
 
 namespace reprise::test {
@@ -36,7 +37,7 @@ std::vector<Example> console_examples(const std::string& markdown) {
 }
 
 TEST(Documents, TraceShowsWhatTheProgramPrints) {
-  const std::filesystem::path source = REPRISE_SOURCE_DIR;
+  const std::filesystem::path source = test::source_directory();
   const std::vector<Example> examples = console_examples(get_file(source / "docs/trace.md"));
   ASSERT_GE(examples.size(), 5U);
   const std::string folder = std::filesystem::path(REPRISE_BINARY).parent_path();
@@ -47,13 +48,13 @@ TEST(Documents, TraceShowsWhatTheProgramPrints) {
 }
 
 TEST(Documents, TraceShowsTheExampleFile) {
-  const std::filesystem::path source = REPRISE_SOURCE_DIR;
+  const std::filesystem::path source = test::source_directory();
   EXPECT_NE(get_file(source / "docs/trace.md").find("```\n" + get_file(source / "docs/example.trace") + "```\n"), std::string::npos);
 }
 
 /// Whether the README's links to files of the repository lead somewhere.
 TEST(Documents, LinksLeadToFiles) {
-  const std::filesystem::path source = REPRISE_SOURCE_DIR;
+  const std::filesystem::path source = test::source_directory();
   const std::string text = get_file(source / "README.md");
   ASSERT_FALSE(text.empty());
   for (std::size_t at = text.find("]("); at != std::string::npos; at = text.find("](", at + 1)) {
@@ -64,7 +65,7 @@ TEST(Documents, LinksLeadToFiles) {
 }
 
 TEST(Documents, EveryFileSaysItsLicense) {
-  const std::filesystem::path source = REPRISE_SOURCE_DIR;
+  const std::filesystem::path source = test::source_directory();
   for (const char* folder : {"src", "tests", "cmake", "tools", "configs", "docs"}) {
     for (const auto& entry : std::filesystem::recursive_directory_iterator(source / folder)) {
       const std::string extension = entry.path().extension();

@@ -12,13 +12,14 @@
 
 #include "interpreter/host_tensor.h"
 #include "io/safetensors.h"
+#include "support/source_directory.h"
 
 namespace reprise::test {
 
 /// The folder REPRISE_REFERENCE_DIR names, else the one beside the sources.
 inline std::filesystem::path reference_folder() {
   const char* given = std::getenv("REPRISE_REFERENCE_DIR");
-  return given ? given : REPRISE_SOURCE_DIR "/../shared/data/reference";
+  return given ? given : (test::source_directory() / "../shared/data/reference").string();
 }
 
 /// The tensor as it is stored (U8 as bool).

@@ -5,12 +5,14 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "support/source_directory.h"
+
 namespace reprise::test {
 
 inline std::filesystem::path reference_directory() {
   const char* named = std::getenv("REPRISE_REFERENCE_DIR");
   if (named != nullptr && *named != '\0') return named;
-  return std::filesystem::path(REPRISE_SOURCE_DIR) / ".." / "shared" / "data" / "reference";
+  return test::source_directory() / ".." / "shared" / "data" / "reference";
 }
 
 }  // namespace reprise::test

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/elementary_wide.h"
+#include "support/source_directory.h"
 #include "support/tolerance.h"
 
 namespace reprise {
@@ -99,7 +100,7 @@ TEST(Elementary, UlpBoundsNearOne) {
 TEST(Elementary, CorrectlyRoundedTablesOfTheReference) {
   const char* given = std::getenv("REPRISE_REFERENCE_DIR");
   const std::filesystem::path path =
-      std::filesystem::path(given ? given : REPRISE_SOURCE_DIR "/../shared/data/reference") / "ops" / "elementary.safetensors";
+      std::filesystem::path(given ? given : (test::source_directory() / "../shared/data/reference").string()) / "ops" / "elementary.safetensors";
   std::ifstream file(path, std::ios::binary);
   if (!file) GTEST_SKIP() << "no reference data at " << path;
   const std::string bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/philox.h"
+#include "support/source_directory.h"
 
 #include <gtest/gtest.h>
 
@@ -14,7 +15,7 @@ namespace {
 
 std::filesystem::path reference_folder() {
   const char* given = std::getenv("REPRISE_REFERENCE_DIR");
-  return given ? given : REPRISE_SOURCE_DIR "/../shared/data/reference";
+  return given ? given : (test::source_directory() / "../shared/data/reference").string();
 }
 
 using Words = std::array<std::uint32_t, 4>;

@@ -13,6 +13,7 @@
 #include "io/directory.h"
 #include "io/write_fault.h"
 #include "support/expect_error.h"
+#include "support/source_directory.h"
 #include "support/temporary_directory.h"
 
 extern "C" int fuzz_safetensors(const std::uint8_t* data, std::size_t size);
@@ -200,7 +201,7 @@ std::string without_empty_metadata(std::string file) {
 TEST(SafetensorsWriter, AgreesWithTheReferenceLibraryByteForByte) {
   const char* variable = std::getenv("REPRISE_REFERENCE_DIR");
   const std::filesystem::path reference = variable != nullptr ? std::filesystem::path(variable)
-                                                              : std::filesystem::path(REPRISE_SOURCE_DIR) / "../shared/data/reference";
+                                                              : test::source_directory() / "../shared/data/reference";
   if (!std::filesystem::is_directory(reference)) GTEST_SKIP() << "no reference data at " << reference;
   const test::TemporaryDirectory folder;
   int compared = 0;

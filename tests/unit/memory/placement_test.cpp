@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Placements never overlap, stay close to the lower bound, and match an exhaustive search on small instances.
 #include "memory/placement.h"
+#include "support/source_directory.h"
 
 #include <gtest/gtest.h>
 
@@ -131,7 +132,7 @@ TEST(Placement, LargeRandomInstancesAreValid) {
 
 TEST(Placement, MinimallocBenchmark) {
   const char* const set = std::getenv("REPRISE_REFERENCE_DIR");
-  const std::filesystem::path reference = set != nullptr ? set : REPRISE_SOURCE_DIR "/../shared/data/reference";
+  const std::filesystem::path reference = set != nullptr ? set : (test::source_directory() / "../shared/data/reference").string();
   const std::filesystem::path folder = reference.parent_path() / "minimalloc";
   if (!std::filesystem::exists(folder)) GTEST_SKIP() << "no minimalloc instances beside " << reference;
   constexpr std::int64_t kCapacity = 1'048'576;  // each instance is known to fit

@@ -11,6 +11,7 @@
 #include "options/completion.h"
 #include "options/help_text.h"
 #include "options/option_value.h"
+#include "support/source_directory.h"
 #include "support/temporary_directory.h"
 
 namespace reprise {
@@ -83,7 +84,7 @@ TEST(HelpText, ShowsDefaultsChoicesAndAliases) {
 
 /// docs/cli.md is the generated text; with REPRISE_UPDATE_DOCS set the test writes it.
 TEST(HelpText, ReferenceDocumentIsCurrent) {
-  const std::filesystem::path path = std::filesystem::path(REPRISE_SOURCE_DIR) / "docs/cli.md";
+  const std::filesystem::path path = test::source_directory() / "docs/cli.md";
   if (std::getenv("REPRISE_UPDATE_DOCS") != nullptr) {
     std::filesystem::create_directories(path.parent_path());
     test::put_file(path, reference_markdown());

@@ -14,6 +14,7 @@
 #include "ir/printer.h"
 #include "ops/verifier.h"
 #include "passes/pass_manager.h"
+#include "support/source_directory.h"
 #include "support/temporary_directory.h"
 
 namespace reprise {
@@ -23,7 +24,7 @@ namespace fs = std::filesystem;
 
 std::vector<std::string> cases() {
   std::vector<std::string> names;
-  for (const auto& entry : fs::directory_iterator(fs::path(REPRISE_SOURCE_DIR) / "tests/golden/passes")) {
+  for (const auto& entry : fs::directory_iterator(test::source_directory() / "tests/golden/passes")) {
     const std::string file = entry.path().filename().string();
     if (file.ends_with(".in.trace")) names.push_back(file.substr(0, file.size() - 9));
   }
@@ -43,7 +44,7 @@ std::vector<Pass> passes_of(const std::string& text) {
 class Golden : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(Golden, TextIsAsExpected) {
-  const fs::path folder = fs::path(REPRISE_SOURCE_DIR) / "tests/golden/passes";
+  const fs::path folder = test::source_directory() / "tests/golden/passes";
   const std::string input = test::get_file(folder / (GetParam() + ".in.trace"));
   const Trace trace = parse_trace(input, GetParam());
   ASSERT_TRUE(verify(trace).empty()) << verify(trace)[0];

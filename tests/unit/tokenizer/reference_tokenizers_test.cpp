@@ -9,6 +9,7 @@
 #include "io/json.h"
 #include "support/expect_error.h"
 #include "support/reference_directory.h"
+#include "support/source_directory.h"
 #include "tokenizer/tokenizer.h"
 #include "tokenizer/utf8.h"
 
@@ -81,7 +82,7 @@ TEST(ReferenceTokenizers, Metaspace) { expect_reference_cases("metaspace_612"); 
 /// The reference tokenizers with components exchanged.
 TEST(ReferenceTokenizers, Variants) {
   REPRISE_NEEDS_REFERENCE("tokenizer");
-  const Json variants = read_json(std::filesystem::path(REPRISE_SOURCE_DIR) / "tests/reference/tokenizer_variants.json");
+  const Json variants = read_json(test::source_directory() / "tests/reference/tokenizer_variants.json");
   EXPECT_EQ(variants.items().size(), 26u);
   for (const Json& variant : variants.items()) {
     SCOPED_TRACE(variant.find("name")->string());

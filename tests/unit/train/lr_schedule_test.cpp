@@ -8,6 +8,7 @@
 #include "io/json.h"
 #include "reference_data.h"
 #include "support/expect_error.h"
+#include "support/source_directory.h"
 #include "support/tolerance.h"
 
 namespace reprise {
@@ -18,7 +19,7 @@ void expect_rate(const LrSchedule& schedule, std::int64_t step, double expected)
 }
 
 TEST(LrSchedule, AgreesWithFormulasInManyDigits) {
-  const Json table = read_json(std::filesystem::path(REPRISE_SOURCE_DIR) / "tests/reference/lr_schedules.json");
+  const Json table = read_json(test::source_directory() / "tests/reference/lr_schedules.json");
   LrSchedule schedule;
   schedule.peak = table.find("peak")->number();
   schedule.min_rate = table.find("min_rate")->number();

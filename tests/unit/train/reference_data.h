@@ -5,11 +5,13 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "support/source_directory.h"
+
 namespace reprise::test {
 
 inline std::filesystem::path reference_folder() {
   const char* given = std::getenv("REPRISE_REFERENCE_DIR");
-  return given != nullptr ? std::filesystem::path(given) : std::filesystem::path(REPRISE_SOURCE_DIR) / "../shared/data/reference";
+  return given != nullptr ? std::filesystem::path(given) : test::source_directory() / "../shared/data/reference";
 }
 
 }  // namespace reprise::test
