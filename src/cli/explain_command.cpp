@@ -199,7 +199,8 @@ int explain_value(const ResolvedOptions& options) {
   }
   if (owner != value) text += fmt::format("  a view of %{} {}, {} bytes\n", trace[owner].name, trace.type(owner).str(), trace.type(owner).bytes());
   for (const Tag& tag : trace[value].tags) text += fmt::format("  tagged {} by {}\n", tag_name(tag.kind), tag.source.view());
-  for (const NodeId reader : value_readers(trace)[value.index()]) {
+  const std::vector<std::vector<NodeId>> readers = value_readers(trace);
+  for (const NodeId reader : readers[value.index()]) {
     const Node& node = trace[reader];
     text += fmt::format("  read by {} in {}, node {}{}\n", place(node), phase_name(node.phase), reader.index(), storage.shares(node) ? ", a view" : "");
   }

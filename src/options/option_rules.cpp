@@ -121,7 +121,7 @@ void check_recompute(ResolvedOptions& options) {
       fail(fmt::format("{}{} does not act with recompute {}; leave it out, or choose full, layers:N, ops or alternate", name == "compat_eager" ? "" : "no_", name, policy));
     }
   }
-  derive(options, "early_stop", !compat, "compat_eager");
+  if (compat && !options.given("early_stop")) options.set("early_stop", false, OptionSource::derived, "compat_eager");
 }
 
 void check_resume(const ResolvedOptions& options) {

@@ -16,7 +16,7 @@ constexpr CommandSet kTrace = only(Command::trace);
 constexpr CommandSet kPlan = only(Command::plan);
 constexpr CommandSet kExplain = only(Command::explain);
 
-constexpr std::string_view kForms = "none|tags|auto|full|layers:N|ops[:FILE]|alternate[:GLOB,...]|regions:GLOB,...|file:PLAN";
+constexpr std::string_view kForms = "none|tags|auto|full|layers:N|ops[:FILE]|alternate[:GLOB]|regions:GLOB|file:PLAN";
 
 constexpr std::array kRows{
     OptionRow{.name = "recompute", .kind = text, .group = execution, .commands = kTrain, .default_text = "auto", .placeholder = kForms,
@@ -26,7 +26,7 @@ constexpr std::array kRows{
     OptionRow{.name = "recompute", .kind = text, .group = execution, .commands = kPlan, .placeholder = kForms,
               .help = "plan for this policy alone; all are compared by default"},
     OptionRow{.name = "early_stop", .kind = flag, .group = execution, .commands = kTrain | kBench | kTrace | kPlan | kExplain,
-              .changes_on_resume = true, .help = "run no more of a region again than is needed; the default, but for compat_eager"},
+              .default_text = "True", .changes_on_resume = true, .help = "run no more of a region again than is needed; off with compat_eager unless given"},
     OptionRow{.name = "compat_eager", .kind = flag, .group = execution, .commands = kBench | kTrace | kPlan | kExplain, .default_text = "False",
               .help = "as systems do that work op by op: store what a save list names though nothing reads it, run regions again to their ends"},
     OptionRow{.name = "check_recompute", .kind = flag, .group = execution, .commands = kTrain | kBench, .default_text = "False", .command_line_only = true,

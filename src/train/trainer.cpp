@@ -21,9 +21,9 @@
 #include "train/metrics.h"
 #include "train/model_folder.h"
 #include "train/parameter_source.h"
+#include "train/recompute_check.h"
 #include "train/step_runner.h"
 #include "train/text_generator.h"
-#include "train/recompute_check.h"
 #include "train/update_probe.h"
 
 namespace reprise {

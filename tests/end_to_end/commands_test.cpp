@@ -25,6 +25,56 @@ std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
+TEST(Commands, PlanComparesPoliciesAndWritesPlans) {
+  const TemporaryDirectory folder;
+  const auto at = [&](const char* name) { return (folder.path() / name).string(); };
+  const ProgramResult all = reprise_run({"plan", "toy-gpt", "--json", at("plan.json"), "--svg", at("plan.svg")});
+  EXPECT_EQ(all.status, 0) << all.err;
+  const Json json = read_json(at("plan.json"));
+  std::vector<std::string> policies;
+  for (const Json& row : json.find("policies")->items()) {
+    policies.push_back(row.find("policy")->string());
+    std::int64_t parts = 0;
+    EXPECT_GT(row.find("predicted_memory_bytes")->integer(), row.find("persistent_bytes")->integer());
+    for (const JsonMember& part : row.find("peak")->members()) parts += part.value.integer();
+    EXPECT_LE(parts, row.find("predicted_memory_bytes")->integer());
+  }
+  EXPECT_EQ(policies, (std::vector<std::string>{"none", "auto", "ops", "alternate", "layers:2", "full"}));
+  const std::string svg = get_file(at("plan.svg"));
+  EXPECT_TRUE(svg.starts_with("<svg") && svg.ends_with("</svg>\n"));
+  EXPECT_NE(svg.find("backward and update"), std::string::npos);
+
+  EXPECT_EQ(reprise_run({"plan", "toy-gpt", "--recompute", "full", "--out", at("full.txt")}).status, 0);
+  const ProgramResult from_file = reprise_run({"trace", "toy-gpt", "--stage", "recomputed", "--recompute", "file:" + at("full.txt")});
+  const ProgramResult full = reprise_run({"trace", "toy-gpt", "--stage", "recomputed", "--recompute", "full"});
+  EXPECT_EQ(from_file.out, full.out);
+  EXPECT_NE(full.out.find(".r1"), std::string::npos);
+  EXPECT_EQ(reprise_run({"trace", "toy-llama", "--recompute", "file:" + at("full.txt"), "--stage", "recomputed"}).status, 2);
+  EXPECT_EQ(reprise_run({"plan", "toy-gpt", "--recompute", "ful"}).status, 2);
+}
+
+TEST(Commands, ExplainTellsOfThePeakAndOfAValue) {
+  const ProgramResult peak = reprise_run({"explain", "toy-gpt", "--recompute", "ops"});
+  EXPECT_EQ(peak.status, 0) << peak.err;
+  for (const char* part : {"largest values", "by block", "highest elsewhere", "what would change it", "--recompute full", "kept: "}) {
+    EXPECT_NE(peak.out.find(part), std::string::npos) << part << "\n" << peak.out;
+  }
+  const ProgramResult value = reprise_run({"explain", "toy-gpt", "gelu", "--recompute", "full"});
+  EXPECT_EQ(value.status, 0) << value.err;
+  for (const char* part : {"made by gelu @transformer.h.0.mlp in forward", "in checkpoint region block0", "made again as %gelu.r1", "its storage is in use from node"}) {
+    EXPECT_NE(value.out.find(part), std::string::npos) << part << "\n" << value.out;
+  }
+  const ProgramResult unknown = reprise_run({"explain", "toy-gpt", "gelo"});
+  EXPECT_EQ(unknown.status, 2);
+  EXPECT_NE(unknown.err.find("did you mean \"gelu"), std::string::npos) << unknown.err;
+}
+
+TEST(Commands, CheckRecomputeComparesBits) {
+  const ProgramResult checked = reprise_run({"bench", "toy-gpt", "--recompute", "full", "--check_recompute", "--max_iters", "2", "--warmup_iters", "1", "--block_size", "16"});
+  EXPECT_EQ(checked.status, 0) << checked.err;
+  EXPECT_NE(checked.err.find("are those of recompute none, bit for bit"), std::string::npos) << checked.err;
+}
+
 TEST(Commands, HelpVersionAndCompletion) {
   EXPECT_TRUE(std::regex_match(reprise_run({"--version"}).out, std::regex("reprise [0-9]+\\.[0-9]+\\.[0-9]+\n")));
   const std::string help = reprise_run({"--help"}).out;

@@ -9,11 +9,12 @@
 #include "support/sample_text.h"
 #include "support/smollm2.h"
 #include "support/temporary_directory.h"
+#include "support/source_directory.h"
 
 namespace reprise::test {
 namespace {
 
-std::string config(const std::string& name) { return std::string(REPRISE_SOURCE_DIR) + "/configs/" + name; }
+std::string config(const std::string& name) { return (test::source_directory() / "configs" / name).string(); }
 
 /// `words` and what makes a run of any of the configurations one small step.
 ProgramResult one_step(const TemporaryDirectory& folder, const std::string& name, std::vector<std::string> words) {

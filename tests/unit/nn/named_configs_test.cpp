@@ -16,6 +16,7 @@
 #include "support/expect_error.h"
 #include "support/reference_directory.h"
 #include "unit/nn/published_parameters.h"
+#include "support/source_directory.h"
 
 namespace reprise {
 namespace {
@@ -85,7 +86,7 @@ TEST(NamedConfigs, ActiveParametersOfAMixture) {
 }
 
 TEST(NamedConfigs, TheDocumentHasEveryNameAndField) {
-  const std::string text = read_text_file(std::filesystem::path(REPRISE_SOURCE_DIR) / "docs/models.md");
+  const std::string text = read_text_file(test::source_directory() / "docs/models.md");
   for (const std::string_view name : config_names()) EXPECT_NE(text.find(fmt::format("`{}`", name)), std::string::npos) << name;
   const Json own = write_own_config(GptConfig());
   for (const JsonMember& field : own.members()) {
