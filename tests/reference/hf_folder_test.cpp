@@ -118,7 +118,6 @@ void compare_gradients(const HfReference& reference, const ModelFigures& figures
 class HfFolder : public testing::TestWithParam<std::string> {
  protected:
   static void compare(DType dtype, const Bounds& bounds) {
-    if (!is_built(reference_directory() / "hf" / GetParam())) GTEST_SKIP() << "not built yet";
     const HfReference reference(GetParam());
     const ModelFigures figures = reference.run(dtype, reference.batch("tokens", "targets"));
     expect_near(figures.logits, numbers(reference.values, "logits_f64"), bounds.logits, above_one, "logits");

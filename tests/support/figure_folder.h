@@ -44,21 +44,9 @@ inline std::vector<float> drawn_weights(std::string_view name, const std::vector
   return values;
 }
 
-/// Whether the structure that config.json in `folder` asks for has code yet.
-inline bool is_built(const std::filesystem::path& folder) {
-  try {
-    read_config(folder);
-    return true;
-  } catch (const UserError& error) {
-    if (std::string_view(error.what()).ends_with("is not supported yet")) return false;
-    throw;
-  }
-}
-
 /// Writes config.json and the weights into the folder `path`, which exists. With two shards or more there is an index.
 inline void put_figure_folder(const std::filesystem::path& path, const FolderFigure& figure, DType dtype, std::size_t shards) {
   put_file(path / "config.json", figure.config);
-  if (!is_built(path)) return;
   const FolderConfig model = read_config(path);
   const WeightTable table = folder_weights(model.config, model.family);
   std::vector<std::vector<const FolderTensor*>> content(shards);

@@ -71,7 +71,6 @@ class FamilyFolder : public testing::TestWithParam<std::tuple<FolderFigure, Form
     const auto& [figure, form] = GetParam();
     fs::create_directory(origin_);
     put_figure_folder(origin_, figure, form.dtype, form.shards);
-    if (!is_built(origin_)) GTEST_SKIP() << "not built yet";
     put_file(origin_ / "generation_config.json", R"({"eos_token_id": 2})");
   }
 
