@@ -19,9 +19,10 @@ if(REPRISE_SANITIZE)
   target_link_options(reprise_flags INTERFACE -fsanitize=${REPRISE_SANITIZE})
 endif()
 
-# reprise_library(NAME [DEPENDS folder...] [LIBRARIES external...]): library reprise_NAME from every .cpp beside the caller.
+# reprise_library(NAME [DEPENDS folder...] [LIBRARIES external...] [PUBLIC_HEADERS header...]): library reprise_NAME from every .cpp
+# beside the caller. Public headers are installed with those of include/reprise, which forward to them.
 function(reprise_library name)
-  cmake_parse_arguments(arg "" "" "DEPENDS;LIBRARIES" ${ARGN})
+  cmake_parse_arguments(arg "" "" "DEPENDS;LIBRARIES;PUBLIC_HEADERS" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*.cpp")
   add_library(reprise_${name} STATIC ${sources})
   set(dependencies ${arg_DEPENDS})
@@ -30,6 +31,9 @@ function(reprise_library name)
   list(JOIN arg_DEPENDS "," joined)
   cmake_path(RELATIVE_PATH CMAKE_CURRENT_SOURCE_DIR BASE_DIRECTORY "${CMAKE_SOURCE_DIR}/src" OUTPUT_VARIABLE folder)
   set_property(GLOBAL APPEND PROPERTY REPRISE_LAYERS "${folder}=${joined}")
+  set_property(GLOBAL APPEND PROPERTY REPRISE_LIBRARIES reprise_${name})
+  list(TRANSFORM arg_PUBLIC_HEADERS PREPEND "${folder}/")
+  set_property(GLOBAL APPEND PROPERTY REPRISE_PUBLIC_HEADERS ${arg_PUBLIC_HEADERS})
   file(GLOB headers CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*.h")
   set_property(GLOBAL APPEND PROPERTY REPRISE_HEADERS ${headers})
 endfunction()

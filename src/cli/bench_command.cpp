@@ -8,13 +8,13 @@
 
 #include <fmt/format.h>
 
-#include "base/error.h"
 #include "base/log.h"
 #include "cli/commands.h"
 #include "cli/execution.h"
 #include "cli/model_source.h"
 #include "cli/standard_streams.h"
 #include "io/file_write.h"
+#include "reprise/error.h"
 #include "train/benchmark.h"
 
 namespace reprise {

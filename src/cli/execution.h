@@ -5,10 +5,10 @@
 #include <optional>
 #include <string>
 
-#include "base/dtype.h"
 #include "compiler/compile.h"
 #include "executor/engine.h"
 #include "options/resolved_options.h"
+#include "reprise/types.h"
 
 namespace reprise {
 

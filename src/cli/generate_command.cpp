@@ -9,12 +9,12 @@
 
 #include <fmt/format.h>
 
-#include "base/error.h"
 #include "cli/commands.h"
 #include "cli/execution.h"
 #include "cli/model_source.h"
 #include "cli/standard_streams.h"
 #include "nn/gpt_config_json.h"
+#include "reprise/error.h"
 #include "tokenizer/tokenizer.h"
 #include "train/gpt_programs.h"
 #include "train/model_folder.h"

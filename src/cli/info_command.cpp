@@ -15,10 +15,10 @@
 #include "cli/commands.h"
 #include "cli/execution.h"
 #include "cli/units.h"
-#include "cli/version.h"
 #include "executor/executor_list.h"
 #include "io/file_write.h"
 #include "io/json.h"
+#include "reprise/version.h"
 
 namespace reprise {
 namespace {
@@ -40,7 +40,7 @@ int run_info(const ResolvedOptions& options) {
   const auto available = static_cast<std::int64_t>(available_memory_bytes());
   if (!options.has("json") || options.get_text("json") != "-") {
     const auto row = [](std::string_view name, const std::string& text) { fmt::print("{:<12}{}\n", name, text); };
-    row("version", std::string(kVersion));
+    row("version", std::string(version()));
     row("processor", fmt::format("{} threads, {} (x86-64-{}){}", target.cores, isa_title(target.isa), isa_name(target.isa),
                                  target.has_avx512_bf16 ? ", bfloat16 products" : ""));
     row("caches", fmt::format("L1 {} KiB, L2 {} KiB, L3 {} KiB", target.l1_bytes / 1024, target.l2_bytes / 1024, target.l3_bytes / 1024));
@@ -56,7 +56,7 @@ int run_info(const ResolvedOptions& options) {
   Json versions = Json::object();
   for (const auto& [name, version] : libraries()) versions.set(name, version);
   const Json json = Json::object({{"schema_version", 1},
-                                  {"version", kVersion},
+                                  {"version", version()},
                                   {"threads", target.cores},
                                   {"isa", isa_name(target.isa)},
                                   {"avx512_bf16", target.has_avx512_bf16},

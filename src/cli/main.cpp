@@ -8,14 +8,14 @@
 
 #include <fmt/format.h>
 
-#include "base/error.h"
-#include "base/log.h"
 #include "cli/commands.h"
 #include "cli/standard_streams.h"
-#include "cli/version.h"
 #include "options/completion.h"
 #include "options/help_text.h"
 #include "options/resolve.h"
+#include "reprise/error.h"
+#include "reprise/log.h"
+#include "reprise/version.h"
 
 namespace reprise {
 
@@ -50,7 +50,7 @@ int run_program(const std::vector<std::string>& words) {
   const Invocation invocation = parse_invocation(words);
   switch (invocation.kind) {
     case Invocation::Kind::general_help: fmt::print("{}", general_help_text()); return 0;
-    case Invocation::Kind::version: fmt::print("reprise {}\n", kVersion); return 0;
+    case Invocation::Kind::version: fmt::print("reprise {}\n", version()); return 0;
     case Invocation::Kind::command: break;
   }
   const ResolvedOptions& options = *invocation.options;

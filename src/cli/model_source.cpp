@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include "base/error.h"
 #include "io/directory.h"
 #include "io/gguf.h"
 #include "io/toml.h"
@@ -11,6 +10,7 @@
 #include "nn/safetensors_source.h"
 #include "options/option_table.h"
 #include "options/resolve.h"
+#include "reprise/error.h"
 #include "train/run_directory.h"
 
 namespace reprise {

@@ -16,9 +16,10 @@
 #include "cli/execution.h"
 #include "interpreter/random_inputs.h"
 #include "io/file_write.h"
-#include "ir/parser.h"
 #include "ops/verifier.h"
-#include "base/error.h"
+#include "reprise/error.h"
+#include "reprise/op.h"
+#include "reprise/trace.h"
 
 namespace reprise {
 namespace {
@@ -60,6 +61,9 @@ Trace read_trace(const std::string& file) {
 
 int run_run_trace(const ResolvedOptions& options) {
   const CompileOptions compile = compile_options(options);
+  if (options.has("ops")) {
+    for (const std::string& file : options.get_list("ops")) load_ops(file);
+  }
   const PureForward pure = make_pure(read_trace(options.get_text("file")), compile);
   const CompiledTrace compiled = compile_trace(pure.trace, compile);
   EngineOptions engine_request = engine_options(compile);

@@ -7,7 +7,7 @@
 #include "cli/execution.h"
 #include "cli/training_request.h"
 #include "io/file_write.h"
-#include "ir/printer.h"
+#include "reprise/trace.h"
 
 namespace reprise {
 namespace {

@@ -14,8 +14,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "base/error.h"
-#include "base/log.h"
 #include "cli/commands.h"
 #include "cli/execution.h"
 #include "cli/model_source.h"
@@ -27,6 +25,8 @@
 #include "io/toml.h"
 #include "nn/gpt.h"
 #include "nn/gpt_config_json.h"
+#include "reprise/error.h"
+#include "reprise/log.h"
 #include "train/batch_sampler.h"
 #include "train/checkpoint.h"
 #include "train/dataset.h"

@@ -129,11 +129,17 @@ Program::Program(const CompiledTrace& compiled, const ExecutorList& executors, c
 
 Program::~Program() = default;
 
-std::size_t Program::input_index(std::string_view name) const {
+std::optional<std::size_t> Program::find_input(std::string_view name) const {
   for (std::size_t i = 0; i < trace().inputs.size(); ++i) {
     if (trace()[trace().inputs[i].value].name == name) return i;
   }
-  throw InternalError(fmt::format("program {} has no input {}", compiled_.name, name));
+  return std::nullopt;
+}
+
+std::size_t Program::input_index(std::string_view name) const {
+  const std::optional<std::size_t> found = find_input(name);
+  if (!found) throw InternalError(fmt::format("program {} has no input {}", compiled_.name, name));
+  return *found;
 }
 
 std::size_t Program::output_index(std::string_view name) const {
@@ -156,6 +162,18 @@ void Program::set_input(std::size_t index, std::span<const std::byte> bytes) {
   REPRISE_CHECK(place.size() == bytes.size(), fmt::format("input {} of program {} has {} bytes, not {}",
                                                           trace()[trace().inputs[index].value].name, compiled_.name, place.size(), bytes.size()));
   if (!bytes.empty()) std::memcpy(place.data(), bytes.data(), bytes.size());
+}
+
+void Program::set_floating(std::size_t index, double value) {
+  if (trace().type(trace().inputs.at(index).value).dtype == DType::float64) return set_scalar(index, value);
+  set_scalar(index, static_cast<float>(value));
+}
+
+double Program::floating_output(std::size_t index) const {
+  const DType dtype = trace().type(trace().outputs.at(index)).dtype;
+  if (dtype == DType::float64) return output_as<double>(index)[0];
+  if (dtype == DType::bfloat16) return static_cast<double>(to_float(output_as<bfloat16>(index)[0]));
+  return static_cast<double>(output_as<float>(index)[0]);
 }
 
 void Program::check_size(std::size_t bytes, std::size_t size) {

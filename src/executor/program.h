@@ -49,6 +49,8 @@ class Program {
 
   /// Index of the trace input or output called `name`; InternalError when there is none.
   std::size_t input_index(std::string_view name) const;
+  /// The same, or nothing.
+  std::optional<std::size_t> find_input(std::string_view name) const;
   std::size_t output_index(std::string_view name) const;
 
   /// Storage of input `index`. Batch, scalar and rng inputs are written by the caller before every run, since the run
@@ -75,6 +77,10 @@ class Program {
   void set_scalar(std::size_t index, T value) {
     set_input(index, std::as_bytes(std::span<const T>(&value, 1)));
   }
+
+  /// Writes a floating scalar in the input's own dtype, float32 or float64; reads one, bfloat16 too.
+  void set_floating(std::size_t index, double value);
+  double floating_output(std::size_t index) const;
 
   /// Runs all nodes. Allocates nothing, unless a node is claimed by "reference".
   void run();

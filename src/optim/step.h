@@ -7,20 +7,9 @@
 
 #include "autograd/differentiate.h"
 #include "ir/trace.h"
+#include "optim/adamw_options.h"
 
 namespace reprise {
-
-struct AdamWOptions {
-  double beta1 = 0.9;
-  double beta2 = 0.95;
-  double eps = 1e-8;
-  double weight_decay = 0.1;
-  bool decay_vectors = false;  // decay parameters of rank < 2 too
-  double max_norm = 0;         // clip the global gradient norm to this; 0: no clipping
-  bool log_norm = false;       // output the norm even without clipping
-  bool master_weights = false; // float32 master and moments beside 16-bit parameters
-  Rounding rounding = Rounding::nearest;  // of 16-bit parameters and moments without a master
-};
 
 /// What one trained parameter is called in a step trace, and its persistent companions (empty: none).
 struct StepParameter {

@@ -16,6 +16,8 @@ constexpr CommandSet kRunTrace = only(Command::run_trace);
 constexpr std::array kRows{
     OptionRow{.name = "file", .kind = path, .group = data, .commands = kRunTrace, .placeholder = "FILE",
               .help = "a trace as printed by reprise trace or --dump; - is standard input"},
+    OptionRow{.name = "ops", .kind = list, .group = data, .commands = kRunTrace, .placeholder = "FILE.so,...",
+              .help = "shared objects that bring the ops of one's own that the trace uses"},
     OptionRow{.name = "stage", .kind = choice, .group = output, .commands = kTrace, .default_text = "step",
               .choices = "forward|joint|step|claimed|recomputed|scheduled",
               .help = "how far to compile: the model, with its backward, with the optimizer, with executors chosen, with what backward makes again, in the order it runs"},

@@ -12,7 +12,6 @@
 #include "io/file_write.h"
 #include "io/json.h"
 #include "io/json_view.h"
-#include "io/safetensors.h"
 #include "nn/weight_conversion.h"
 
 namespace reprise {
@@ -109,21 +108,6 @@ void check_matching(const SafetensorsFile& file, std::span<const TensorSlot> slo
   }
 }
 
-/// Copies tensors bit for bit: dtypes must be equal.
-void load_exact(const std::filesystem::path& path, std::span<const TensorSlot> slots) {
-  const SafetensorsFile file = SafetensorsFile::open(path);
-  check_matching(file, slots);
-  for (const TensorSlot& slot : slots) {
-    const SafetensorsTensor& tensor = *file.find(slot.name);
-    if (tensor.dtype != slot.dtype) {
-      throw UserError(fmt::format("{}: wrong dtype of {}: the file has {}, the run {}", path.string(), slot.name,
-                                  dtype_name(tensor.dtype), dtype_name(slot.dtype)));
-    }
-    std::memcpy(slot.bytes.data(), tensor.bytes.data(), slot.bytes.size());
-    file.release(tensor);
-  }
-}
-
 void remove_old_checkpoints(const std::filesystem::path& run, std::int64_t keep_last) {
   const std::vector<std::int64_t> steps = checkpoint_steps(run);
   if (keep_last <= 0) return;
@@ -133,10 +117,30 @@ void remove_old_checkpoints(const std::filesystem::path& run, std::int64_t keep_
 
 }  // namespace
 
-void save_weights(const std::filesystem::path& path, std::span<const TensorSlot> slots) {
+SafetensorsMetadata load_weights(const std::filesystem::path& path, std::span<const TensorSlot> slots) {
+  const SafetensorsFile file = SafetensorsFile::open(path);
+  check_matching(file, slots);
+  for (const TensorSlot& slot : slots) {
+    const SafetensorsTensor& tensor = *file.find(slot.name);
+    if (tensor.dtype != slot.dtype) {
+      throw UserError(fmt::format("{}: wrong dtype of {}: the file has {}, the run {}", path.string(), slot.name,
+                                  dtype_name(tensor.dtype), dtype_name(slot.dtype)));
+    }
+  }
+  for (const TensorSlot& slot : slots) {
+    const SafetensorsTensor& tensor = *file.find(slot.name);
+    std::memcpy(slot.bytes.data(), tensor.bytes.data(), slot.bytes.size());
+    file.release(tensor);
+  }
+  return file.metadata();
+}
+
+void save_weights(const std::filesystem::path& path, std::span<const TensorSlot> slots, const SafetensorsMetadata& metadata) {
   std::vector<SafetensorsPlan> plan;
   for (const TensorSlot& slot : slots) plan.push_back({slot.name, slot.dtype, slot.shape});
-  SafetensorsWriter writer(path, std::move(plan), {{"format", "pt"}});
+  SafetensorsMetadata all = {{"format", "pt"}};
+  all.insert(all.end(), metadata.begin(), metadata.end());
+  SafetensorsWriter writer(path, std::move(plan), all);
   for (const TensorSlot& slot : slots) writer.write_tensor(slot.name, slot.bytes);
   writer.finish();
 }
@@ -192,8 +196,8 @@ void load_parameters(const std::filesystem::path& checkpoint, std::span<const Te
 TrainState load_checkpoint(const std::filesystem::path& checkpoint, std::span<const TensorSlot> parameters,
                            std::span<const TensorSlot> optimizer) {
   const TrainState state = read_state(checkpoint / kState);
-  load_exact(checkpoint / kParameters, parameters);
-  load_exact(checkpoint / kOptimizer, optimizer);
+  load_weights(checkpoint / kParameters, parameters);
+  load_weights(checkpoint / kOptimizer, optimizer);
   return state;
 }
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/dtype.h"
+#include "io/safetensors.h"
 
 namespace reprise {
 
@@ -54,7 +55,11 @@ TrainState load_checkpoint(const std::filesystem::path& checkpoint, std::span<co
 /// a value is NaN or infinite.
 void load_parameters(const std::filesystem::path& checkpoint, std::span<const TensorSlot> parameters);
 
-/// Writes the slots as one safetensors file.
-void save_weights(const std::filesystem::path& path, std::span<const TensorSlot> slots);
+/// Writes the slots as one safetensors file, with these strings beside them.
+void save_weights(const std::filesystem::path& path, std::span<const TensorSlot> slots, const SafetensorsMetadata& metadata = {});
+
+/// Reads such a file into the slots, bit for bit, and returns its strings. UserError, before a slot is written, when a tensor is
+/// missing, unknown, or of another dtype or shape.
+SafetensorsMetadata load_weights(const std::filesystem::path& path, std::span<const TensorSlot> slots);
 
 }  // namespace reprise

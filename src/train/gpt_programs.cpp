@@ -46,17 +46,6 @@ TensorSlot slot(Engine& engine, const std::string& name) {
   return {name, found->type.dtype, found->type.shape.extents(), engine.bytes(name)};
 }
 
-/// Makes the masters (float32) equal to the parameters.
-void reset_masters(const GptPrograms& programs, Engine& engine) {
-  if (!programs.training) return;
-  for (const StepParameter& parameter : programs.training->parameters) {
-    if (parameter.master.empty()) continue;
-    const std::span<const bfloat16> narrow = engine.values<bfloat16>(parameter.name);
-    const std::span<float> wide = engine.values<float>(parameter.master);
-    std::transform(narrow.begin(), narrow.end(), wide.begin(), [](bfloat16 x) { return to_float(x); });
-  }
-}
-
 }  // namespace
 
 std::vector<CompiledTrace> GptPrograms::list() const {
@@ -139,7 +128,16 @@ void initialize_weights(const GptPrograms& programs, std::uint64_t seed, Engine&
 
 void reset_optimizer(const GptPrograms& programs, Engine& engine) {
   for (const TensorSlot& state : optimizer_slots(programs, engine)) std::fill(state.bytes.begin(), state.bytes.end(), std::byte{});
-  reset_masters(programs, engine);
+  if (programs.training) reset_masters(programs.training->parameters, engine);
+}
+
+void reset_masters(std::span<const StepParameter> parameters, Engine& engine) {
+  for (const StepParameter& parameter : parameters) {
+    if (parameter.master.empty()) continue;
+    const std::span<const bfloat16> narrow = engine.values<bfloat16>(parameter.name);
+    const std::span<float> wide = engine.values<float>(parameter.master);
+    std::transform(narrow.begin(), narrow.end(), wide.begin(), [](bfloat16 x) { return to_float(x); });
+  }
 }
 
 std::vector<TensorSlot> parameter_slots(const GptPrograms& programs, Engine& engine) {

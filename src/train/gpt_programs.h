@@ -62,6 +62,8 @@ void load_tables(const GptPrograms& programs, Engine& engine);
 void initialize_weights(const GptPrograms& programs, std::uint64_t seed, Engine& engine);
 /// Zero moments, and masters that are the weights: after weights were loaded.
 void reset_optimizer(const GptPrograms& programs, Engine& engine);
+/// Makes the masters (float32) of these parameters equal to them.
+void reset_masters(std::span<const StepParameter> parameters, Engine& engine);
 
 /// The engine's memory of the model's parameters, in the model's order.
 std::vector<TensorSlot> parameter_slots(const GptPrograms& programs, Engine& engine);

@@ -10,14 +10,6 @@
 namespace reprise {
 namespace {
 
-std::optional<std::size_t> find_input(const Program& program, std::string_view name) {
-  const Trace& trace = program.trace();
-  for (std::size_t i = 0; i < trace.inputs.size(); ++i) {
-    if (trace[trace.inputs[i].value].name == name) return i;
-  }
-  return std::nullopt;
-}
-
 /// Where a batch is filled in.
 BatchSpans<std::int64_t> batch_of(Program& program, std::size_t tokens, std::size_t targets, const std::optional<std::size_t>& positions) {
   return {program.input_as<std::int64_t>(tokens), program.input_as<std::int64_t>(targets),
@@ -29,19 +21,6 @@ BatchSampler sampler_of(const TrainerOptions& options, const TokenView& tokens, 
   return packing != nullptr ? BatchSampler(*packing, batch) : BatchSampler(tokens.size(), batch);
 }
 
-/// Writes a floating scalar in the input's own dtype.
-void set_floating(Program& program, std::size_t input, double value) {
-  const Trace& trace = program.trace();
-  if (trace.type(trace.inputs[input].value).dtype == DType::float64) return program.set_scalar(input, value);
-  program.set_scalar(input, static_cast<float>(value));
-}
-
-double floating_output(const Program& program, std::size_t output) {
-  const Trace& trace = program.trace();
-  if (trace.type(trace.outputs[output]).dtype == DType::float64) return program.output_as<double>(output)[0];
-  return static_cast<double>(program.output_as<float>(output)[0]);
-}
-
 }  // namespace
 
 StepRunner::Inputs StepRunner::inputs_of(const Program& program) {
@@ -49,12 +28,12 @@ StepRunner::Inputs StepRunner::inputs_of(const Program& program) {
   inputs.tokens = program.input_index("tokens");
   inputs.targets = program.input_index("targets");
   inputs.inv_kept = program.input_index("inv_kept");
-  inputs.positions = find_input(program, "positions");
-  inputs.lr = find_input(program, "lr");
-  inputs.step = find_input(program, "step");
-  inputs.rounding_seed = find_input(program, "rounding_seed");
-  inputs.rng_seed = find_input(program, kSeedInput);
-  inputs.rng_offset = find_input(program, kOffsetInput);
+  inputs.positions = program.find_input("positions");
+  inputs.lr = program.find_input("lr");
+  inputs.step = program.find_input("step");
+  inputs.rounding_seed = program.find_input("rounding_seed");
+  inputs.rng_seed = program.find_input(kSeedInput);
+  inputs.rng_offset = program.find_input(kOffsetInput);
   return inputs;
 }
 
@@ -81,11 +60,11 @@ void StepRunner::feed(Program& program, const Inputs& inputs, std::int64_t step,
     inv_kept_ = kept > 0 ? 1.0 / static_cast<double>(kept) : 0.0;
     counted_step_ = step;
   }
-  set_floating(program, inputs.inv_kept, inv_kept_);
+  program.set_floating(inputs.inv_kept, inv_kept_);
   const auto seed = static_cast<std::int64_t>(seed_);
   if (inputs.rng_seed) program.set_scalar(*inputs.rng_seed, seed);
   if (inputs.rng_offset) program.set_scalar(*inputs.rng_offset, (step * micro_steps_ + micro_step) * words_);
-  if (inputs.lr) set_floating(program, *inputs.lr, learning_rate(schedule_, step));
+  if (inputs.lr) program.set_floating(*inputs.lr, learning_rate(schedule_, step));
   if (inputs.step) program.set_scalar(*inputs.step, step + 1);
   if (inputs.rounding_seed) program.set_scalar(*inputs.rounding_seed, seed);
 }
@@ -95,7 +74,7 @@ double StepRunner::accumulate(std::int64_t step) {
   for (std::int64_t micro = 0; micro + 1 < micro_steps_; ++micro) {
     feed(*accumulate_, accumulate_inputs_, step, micro);
     accumulate_->run();
-    loss += floating_output(*accumulate_, 0);
+    loss += accumulate_->floating_output(0);
   }
   return loss;
 }
@@ -106,8 +85,8 @@ StepResult StepRunner::run(std::int64_t step) {
   result.loss = accumulate(step);
   feed(step_, step_inputs_, step, micro_steps_ - 1);
   step_.run();
-  result.loss += floating_output(step_, 0);
-  if (has_norm_) result.grad_norm = floating_output(step_, norm_output_);
+  result.loss += step_.floating_output(0);
+  if (has_norm_) result.grad_norm = step_.floating_output(norm_output_);
   return result;
 }
 
@@ -124,7 +103,7 @@ std::optional<double> evaluate_batches(Engine& engine, const ValidationBatches& 
   Program& program = engine.program("eval");
   const std::size_t inputs = program.input_index("tokens");
   const std::size_t targets = program.input_index("targets");
-  const std::optional<std::size_t> positions = find_input(program, "positions");
+  const std::optional<std::size_t> positions = program.find_input("positions");
   const std::int64_t all = batches.batch_count();
   const std::int64_t measured = options.eval_batches > 0 ? std::min(options.eval_batches, all) : all;
   double loss = 0;
@@ -135,7 +114,7 @@ std::optional<double> evaluate_batches(Engine& engine, const ValidationBatches& 
     batches.fill(i * all / measured, tokens, batch);
     kept += std::count_if(batch.targets.begin(), batch.targets.end(), [](std::int64_t target) { return target != kIgnoredTarget; });
     program.run();
-    loss += floating_output(program, 0);
+    loss += program.floating_output(0);
   }
   if (kept == 0) throw UserError("the validation batches that are measured have no target to learn; measure more of them with --eval_batches, or give other --val_data");
   return loss / static_cast<double>(kept);
