@@ -12,6 +12,7 @@
 #include "support/run_program.h"
 #include "support/temporary_directory.h"
 #include "support/tolerance.h"
+#include "support/source_directory.h"
 
 namespace reprise {
 namespace {
@@ -182,7 +183,7 @@ trace t {
 
 TEST(OpsLibrary, SaysWhatIsWrongWithAFile) {
   EXPECT_USER_ERROR(load_ops("not/there.so"), "there is no such shared object of ops: not/there.so");
-  EXPECT_USER_ERROR(load_ops(std::string(REPRISE_SOURCE_DIR) + "/README.md"), "README.md");
+  EXPECT_USER_ERROR(load_ops((test::source_directory() / "README.md").string()), "README.md");
   EXPECT_USER_ERROR(load_ops(REPRISE_OPS_NO_ENTRY), "a shared object of ops has no entry point; define it with REPRISE_OPS: ");
   EXPECT_USER_ERROR(load_ops(REPRISE_OPS_OLD_INTERFACE), "was built for interface 0, this reprise has 1; build it anew: ");
   EXPECT_USER_ERROR(load_ops(REPRISE_OPS_TAKEN_NAME), "an op of this name exists already, choose another: 'matmul'");
