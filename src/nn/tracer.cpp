@@ -70,6 +70,7 @@ Tensor Tracer::input(std::string_view name, const TensorType& type, Role role) {
 Tensor Tracer::add_parameter(const Parameter& parameter, NamedParameter named) {
   const ValueId value = trace_.add_input(TensorType{dtype_, parameter.shape(), Device::cpu}, named.trained ? Role::param : Role::state, named.name);
   parameter_values_.emplace(parameter.identity(), value);
+  held_.push_back(parameter);
   parameters_.push_back(std::move(named));
   return {*this, value};
 }

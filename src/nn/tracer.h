@@ -97,7 +97,8 @@ class Tracer {
   Trace trace_;
   Builder builder_;
   std::unordered_map<std::string, int> regions_;  // how often each was entered
-  std::unordered_map<const void*, ValueId> parameter_values_;
+  std::unordered_map<const void*, ValueId> parameter_values_;  // by identity
+  std::vector<Parameter> held_;  // what those are of, so that no later parameter has one of their identities
   std::vector<NamedParameter> parameters_;
   std::unordered_map<std::string, ValueId> state_values_;
   std::vector<InitialState> state_;

@@ -70,6 +70,14 @@ TEST(Tracer, DeclaredNamesAreFullNames) {
   EXPECT_EQ(program.trace[program.trace.inputs[2].value].name, "x");
 }
 
+TEST(Tracer, LayersMadeAndDroppedWhileTracingAreParametersOfTheirOwn) {
+  Tracer tracer("test");
+  Tensor x = tracer.input("x", {DType::float32, {2, 4}, Device::cpu}, Role::batch);
+  for (int i = 0; i < 50; ++i) x = Linear(4, 4, false, Initializer::normal(0.02))(x);
+  tracer.output(x);
+  EXPECT_EQ(std::move(tracer).finish().parameters.size(), 50u);
+}
+
 TEST(Tracer, ConstantsAreOneInput) {
   Tracer tracer("test", DType::float64);
   const std::vector<double> values = {1.5, -2};
