@@ -6,6 +6,7 @@
 
 #include <cstring>
 #include <functional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -36,21 +37,28 @@ inline const ExecutorList& reference_only() {
   return list;
 }
 
-/// functionalize, rng, differentiate by all parameters, clean, claim.
-inline ClaimedTrace claimed_joint(const Trace& forward) {
+/// functionalize, rng, differentiate by the parameters that match `trainable`, clean.
+inline Trace clean_joint(const Trace& forward, std::string_view trainable = "*") {
   const Trace functional = run_passes(forward, std::vector{find_pass("functionalize")});
   const Trace pure = number_draws(functional).trace;
-  JointTrace joint = differentiate(pure, trainable_parameters(pure));
+  JointTrace joint = differentiate(pure, trainable_parameters(pure, trainable));
   joint.trace.name = "step";
-  const Trace clean = run_passes(joint.trace, std::vector{find_pass("simplify"), find_pass("cse"), find_pass("dce"), find_pass("renumber")});
-  return claim_trace(clean, reference_only(), Target{}, 1);
+  return run_passes(joint.trace, std::vector{find_pass("simplify"), find_pass("cse"), find_pass("dce"), find_pass("renumber")});
 }
 
 /// The joint trace of what `model` makes of a tracer; `model` adds inputs and outputs, the loss first.
-inline ClaimedTrace joint_of(const std::function<void(Tracer&)>& model) {
+inline Trace joint_trace_of(const std::function<void(Tracer&)>& model, std::string_view trainable = "*") {
   Tracer tracer("step");
   model(tracer);
-  return claimed_joint(std::move(tracer).finish().trace);
+  return clean_joint(std::move(tracer).finish().trace, trainable);
+}
+/// The same, claimed.
+inline ClaimedTrace joint_of(const std::function<void(Tracer&)>& model, std::string_view trainable = "*") {
+  return claim_trace(joint_trace_of(model, trainable), reference_only(), Target{}, 1);
+}
+
+inline bool same_bits(std::span<const std::byte> a, std::span<const std::byte> b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size()) == 0;
 }
 
 struct Recomputed {
@@ -79,7 +87,8 @@ inline Recomputed recompute(ClaimedTrace claimed, const RecomputeOptions& option
   Recomputed result;
   SolvedPlan solved = plan_recompute(claimed.trace, options, SingleNodePricer());
   validate_plan(claimed.trace, solved.plan);
-  result.applied = apply_plan(claimed, solved.plan, [](Node& node, std::span<const TensorType> inputs, std::span<const TensorType> outputs) {
+  using Types = std::span<const TensorType>;
+  result.applied = apply_plan(claimed, solved.plan, [](Node& node, Types inputs, Types outputs) {
     return claim_node(node, inputs, outputs, reference_only(), Target{}, 1);
   });
   result.plan = std::move(solved.plan);
@@ -92,7 +101,7 @@ inline Recomputed recompute(ClaimedTrace claimed, const RecomputeOptions& option
   const std::vector<HostTensor> expected = interpret(result.claimed.trace, inputs);
   const std::vector<HostTensor> found = interpret(result.applied.trace, inputs);
   for (std::size_t o = 0; o < expected.size(); ++o) {
-    EXPECT_EQ(std::memcmp(found[o].bytes().data(), expected[o].bytes().data(), expected[o].bytes().size()), 0)
+    EXPECT_TRUE(same_bits(found[o].bytes(), expected[o].bytes()))
         << "output " << o << " under " << result.plan.policy << "\n" << print_trace(result.applied.trace);
   }
   return result;

@@ -2,6 +2,7 @@
 // Traces made by hand or at random, their inputs, and engines that run them, for the tests of memory and execution.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <random>
 #include <string>
@@ -21,17 +22,21 @@ namespace reprise::test {
 
 inline TensorType f32(Shape shape) { return {DType::float32, std::move(shape), Device::cpu}; }
 
-/// Claims, schedules and plans with every validator on.
-inline CompiledTrace compile(const Trace& trace, const ExecutorList& executors = {&reference_executor()}) {
-  const ClaimedTrace claimed = claim_trace(trace, executors, Target{}, 1);
+/// Schedules and plans with every validator on.
+inline CompiledTrace planned(const ClaimedTrace& claimed) {
   const std::vector<std::uint32_t> order = schedule(claimed);
   validate_schedule(claimed, order);
   CompiledTrace compiled;
-  compiled.name = trace.name;
+  compiled.name = claimed.trace.name;
   compiled.claimed = apply_schedule(claimed, order);
   compiled.plan = plan_memory(compiled.claimed);
   validate_memory_plan(compiled.claimed, compiled.plan);
   return compiled;
+}
+
+/// Claims before that.
+inline CompiledTrace compile(const Trace& trace, const ExecutorList& executors = {&reference_executor()}) {
+  return planned(claim_trace(trace, executors, Target{}, 1));
 }
 
 inline EngineOptions engine_options(ExecutorList executors = {&reference_executor()}) {
@@ -57,6 +62,20 @@ inline std::vector<HostTensor> random_inputs(const Trace& trace, std::uint32_t s
 
 inline void set_inputs(Program& program, const std::vector<HostTensor>& inputs) {
   for (std::size_t i = 0; i < inputs.size(); ++i) program.set_input(i, inputs[i].bytes());
+}
+
+/// The same where parameters and states are among the inputs.
+inline void set_all(Engine& engine, Program& program, const std::vector<HostTensor>& inputs) {
+  const Trace& trace = program.trace();
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const TraceInput& input = trace.inputs[i];
+    if (input.role != Role::param && input.role != Role::state) {
+      program.set_input(i, inputs[i].bytes());
+    } else {
+      const std::span<const std::byte> bytes = inputs[i].bytes();
+      std::copy(bytes.begin(), bytes.end(), engine.bytes(trace[input.value].name).begin());
+    }
+  }
 }
 
 /// A random program of pointwise ops and views on values of 24 elements, with parameters that are updated by donation:

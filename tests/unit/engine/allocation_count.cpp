@@ -7,9 +7,16 @@
 
 namespace {
 std::atomic<long> allocations{0};
+std::atomic<long> freed{0};
+
+void release(void* memory) noexcept {
+  if (memory != nullptr) ++freed;
+  std::free(memory);
+}
 }  // namespace
 
 long reprise::test::allocation_count() { return allocations.load(); }
+long reprise::test::live_allocation_count() { return allocations.load() - freed.load(); }
 
 void* operator new(std::size_t size) {
   ++allocations;
@@ -21,6 +28,6 @@ void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
   ++allocations;
   return std::malloc(size == 0 ? 1 : size);
 }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-void operator delete(void* memory, const std::nothrow_t&) noexcept { std::free(memory); }
+void operator delete(void* memory) noexcept { release(memory); }
+void operator delete(void* memory, std::size_t) noexcept { release(memory); }
+void operator delete(void* memory, const std::nothrow_t&) noexcept { release(memory); }

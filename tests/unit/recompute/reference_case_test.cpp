@@ -4,35 +4,23 @@
 // The figures of the compatible forms are what eager systems give, measured with torch 2.15.
 #include <gtest/gtest.h>
 
-#include "analysis/flops.h"
-#include "analysis/saved.h"
-#include "autograd/differentiate.h"
-#include "base/target.h"
-#include "executor/claim_trace.h"
-#include "executor/reference_executor.h"
-#include "nn/layers.h"
 #include "ops/cost.h"
-#include "ops/op_table.h"
-#include "recompute/apply.h"
-#include "recompute/solve.h"
-#include "recompute/validate.h"
+#include "support/recompute_models.h"
 
 namespace reprise {
 namespace {
 
 struct Block : Module {
   Block() {
-    const Initializer init = Initializer::normal(0.02);
-    gate = add_module("gate", Linear(512, 512, false, init));
-    wq = add_module("wq", Linear(512, 512, false, init));
-    output = add_module("output", Linear(512, 1024, false, init));
+    gate = add_module("gate", Linear(512, 512, false, test::kSmall));
+    wq = add_module("wq", Linear(512, 512, false, test::kSmall));
+    output = add_module("output", Linear(512, 1024, false, test::kSmall));
   }
   Tensor operator()(const Tensor& x) const { return output(wq(gate(x))); }
   Linear gate, wq, output;
 };
 
-ClaimedTrace claimed_case() {
-  Tracer tracer("step");
+void model(Tracer& tracer) {
   const Block block;
   const Tensor x = tracer.input("x", {DType::float32, {512, 512}, Device::cpu}, Role::param);
   Tensor y;
@@ -41,9 +29,6 @@ ClaimedTrace claimed_case() {
     y = block(x);
   }
   tracer.output(y.sum());
-  const Trace forward = std::move(tracer).finish().trace;
-  const JointTrace joint = differentiate(forward, trainable_parameters(forward));
-  return claim_trace(joint.trace, {&reference_executor()}, Target{}, 1);
 }
 
 struct Counted {
@@ -52,23 +37,18 @@ struct Counted {
 };
 
 Counted count(const std::string& policy, bool early_stop = true, bool compat_eager = false) {
-  const ClaimedTrace claimed = claimed_case();
   RecomputeOptions options;
   options.policy = parse_policy(policy);
   options.early_stop = early_stop;
   options.compat_eager = compat_eager;
-  const SolvedPlan solved = plan_recompute(claimed.trace, options, SingleNodePricer());
-  validate_plan(claimed.trace, solved.plan);
-  const ExecutorList executors = {&reference_executor()};
-  const ClaimedTrace applied = apply_plan(claimed, solved.plan, [&](Node& node, auto inputs, auto outputs) {
-    return claim_node(node, inputs, outputs, executors, Target{}, 1);
-  });
+  const test::Recomputed result = test::recompute(test::joint_of(model), options, false);
+  const Trace& applied = result.applied.trace;
   Counted counted;
-  for (const Node& node : applied.trace.nodes) {
+  for (const Node& node : applied.nodes) {
     const bool later = node.phase == Phase::backward || node.phase == Phase::recompute;
-    if (later && has_trait(op_row(node.opcode).traits, Trait::matmul)) counted.units += node_cost(applied.trace, node).flops / (2.0 * 512 * 512 * 512);
+    if (later && has_trait(op_row(node.opcode).traits, Trait::matmul)) counted.units += node_cost(applied, node).flops / (2.0 * 512 * 512 * 512);
   }
-  counted.mib = static_cast<double>(saved_for_backward(applied.trace).bytes) / (1024 * 1024);
+  counted.mib = static_cast<double>(result.saved_bytes()) / (1024 * 1024);
   return counted;
 }
 

@@ -2,26 +2,22 @@
 // Regions, tags and policies in model code: who decides, what runs again, and what is refused.
 #include <gtest/gtest.h>
 
-#include "nn/checkpoint.h"
-#include "nn/layers.h"
 #include "support/expect_error.h"
-#include "support/recompute_case.h"
+#include "support/recompute_models.h"
 
 namespace reprise {
 namespace {
 
+using test::batch_input;
 using test::joint_of;
+using test::kSmall;
 using test::Recomputed;
 using test::recompute;
 
-const Initializer kInit = Initializer::normal(0.02);
-
-Tensor input(Tracer& tracer, const Shape& shape) { return tracer.input("x", {DType::float32, shape, Device::cpu}, Role::batch); }
-
 struct Mlp : Module {
   Mlp() {
-    fc = add_module("fc", Linear(8, 32, true, kInit));
-    proj = add_module("proj", Linear(32, 8, true, kInit));
+    fc = add_module("fc", Linear(8, 32, true, kSmall));
+    proj = add_module("proj", Linear(32, 8, true, kSmall));
   }
   Tensor operator()(const Tensor& x) const { return proj(fc(x).gelu()) + x; }
   Linear fc, proj;
@@ -32,7 +28,7 @@ ClaimedTrace two_blocks() {
   return joint_of([](Tracer& tracer) {
     const Mlp first;
     const Mlp second;
-    Tensor x = input(tracer, {4, 8});
+    Tensor x = batch_input(tracer, {4, 8});
     {
       const Tracer::Scope module = tracer.module("first");
       const Tracer::Scope region = tracer.region("block0");
@@ -110,8 +106,8 @@ TEST(Regions, CopiesAreNamedAfterTheirOriginalsAndPlacedBeforeTheirReaders) {
 /// One region with a policy of its own, around a product, an exponential and a sigmoid.
 ClaimedTrace own_policy(const RegionPolicy& policy, const std::function<void(Tracer&, const Tensor&)>& with = {}) {
   return joint_of([&](Tracer& tracer) {
-    const Linear linear(8, 16, false, kInit);
-    const Tensor x = input(tracer, {4, 8});
+    const Linear linear(8, 16, false, kSmall);
+    const Tensor x = batch_input(tracer, {4, 8});
     const Tensor y = checkpoint(tracer, "body", [&] {
       const Tensor h = linear(x).exp();
       if (with) with(tracer, h);
@@ -137,8 +133,8 @@ TEST(Regions, OwnPoliciesActUnderTagsAndNotUnderNone) {
 TEST(Regions, NestedRegionsMayOnlyTakeAway) {
   const auto nested = [](RegionPolicy outer, RegionPolicy inner) {
     return joint_of([&](Tracer& tracer) {
-      const Linear linear(8, 16, false, kInit);
-      const Tensor x = input(tracer, {4, 8});
+      const Linear linear(8, 16, false, kSmall);
+      const Tensor x = batch_input(tracer, {4, 8});
       const Tensor y = checkpoint(tracer, "outer", [&] {
         const Tensor h = checkpoint(tracer, "inner", [&] { return linear(x).exp().sigmoid(); }, inner);
         return h.tanh();
@@ -163,7 +159,7 @@ TEST(Regions, AModuleUsedTwiceIsTwoRegions) {
       Mlp mlp;
     } model;
     const Checkpointed<Mlp> again(model.mlp);
-    tracer.output(again(again(input(tracer, {4, 8}))).square().mean());
+    tracer.output(again(again(batch_input(tracer, {4, 8}))).square().mean());
   }), "tags");
   EXPECT_EQ(twice.count(op::linear, Phase::recompute), 2);
   EXPECT_EQ(twice.saved_bytes(), 2 * 4 * 8 * 4);
@@ -196,7 +192,7 @@ TEST(Tags, WhatCannotBeIsRefused) {
 TEST(Policies, WithoutRegionsHaveNoEffectAndSaySo) {
   const Recomputed full = recompute(joint_of([](Tracer& tracer) {
     const Mlp mlp;
-    tracer.output(mlp(input(tracer, {4, 8})).square().mean());
+    tracer.output(mlp(batch_input(tracer, {4, 8})).square().mean());
   }), "full");
   EXPECT_EQ(full.count(op::linear, Phase::recompute), 0);
   ASSERT_EQ(full.warnings.size(), 1U);
@@ -205,9 +201,9 @@ TEST(Policies, WithoutRegionsHaveNoEffectAndSaySo) {
 
 TEST(Auto, KeepsViewsAsCopiesWhereThatIsSmaller) {
   const Recomputed result = recompute(joint_of([](Tracer& tracer) {
-    const Linear wide(512, 96, false, kInit);
-    const Linear narrow(32, 8, false, kInit);
-    const Tensor h = wide(input(tracer, {4, 512}));
+    const Linear wide(512, 96, false, kSmall);
+    const Linear narrow(32, 8, false, kSmall);
+    const Tensor h = wide(batch_input(tracer, {4, 512}));
     tracer.output(narrow(h.slice(-1, 64, 96)).square().sum());
   }), "auto");
   const std::int64_t slice = 4 * 32 * 4;
