@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "api/session.h"
+#include "base/bytes.h"
 #include "base/error.h"
 #include "base/nearest.h"
 #include "train/gpt_programs.h"
@@ -76,7 +77,7 @@ void Parameters::write(std::string_view name, ArrayView elements) {
   }
   const StepParameter* const with_master = trained_with_master(*session_, name);
   if (!rounded) {
-    if (!bytes.empty()) std::memcpy(bytes.data(), elements.bytes().data(), bytes.size());
+    copy_bytes(bytes, elements.bytes());
     if (with_master != nullptr) reset_masters(std::span(with_master, 1), *session_->engine);
     return;
   }

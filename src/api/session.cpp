@@ -7,6 +7,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/bytes.h"
 #include "base/error.h"
 #include "base/nearest.h"
 #include "passes/rng.h"
@@ -32,7 +33,7 @@ std::shared_ptr<Session> start_session(std::vector<CompiledTrace> programs, std:
   Engine& engine = *session->engine;
   for (const NamedParameter& parameter : session->parameters) initialize(parameter, seed, dtype, engine.bytes(parameter.name));
   for (const TracedModel* const model : models) {
-    for (const InitialState& state : model->program.state) std::memcpy(engine.bytes(state.name).data(), state.bytes.data(), state.bytes.size());
+    for (const InitialState& state : model->program.state) copy_bytes(engine.bytes(state.name), state.bytes);
   }
   reset_masters(session->trained, engine);
   return session;

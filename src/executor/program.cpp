@@ -10,6 +10,7 @@
 #include <map>
 
 #include "analysis/storage.h"
+#include "base/bytes.h"
 #include "base/dtype.h"
 #include "base/error.h"
 #include "base/thread_pool.h"
@@ -161,7 +162,7 @@ void Program::set_input(std::size_t index, std::span<const std::byte> bytes) {
   const std::span<std::byte> place = input(index);
   REPRISE_CHECK(place.size() == bytes.size(), fmt::format("input {} of program {} has {} bytes, not {}",
                                                           trace()[trace().inputs[index].value].name, compiled_.name, place.size(), bytes.size()));
-  if (!bytes.empty()) std::memcpy(place.data(), bytes.data(), bytes.size());
+  copy_bytes(place, bytes);
 }
 
 void Program::set_floating(std::size_t index, double value) {

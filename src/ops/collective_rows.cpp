@@ -2,7 +2,6 @@
 // Collectives on a named group. In one process only a group of one can be evaluated: it is the identity.
 #include <fmt/format.h>
 
-#include <cstring>
 
 #include "base/error.h"
 #include "ops/builders.h"
@@ -20,17 +19,13 @@ Types infer_collective(const Node& node, TypeSpan inputs) {
   return {inputs[0]};
 }
 
-void copy_through(EvalContext& context) {
-  std::memcpy(context.out().data, context.in(0).data, static_cast<std::size_t>(context.in_type(0).bytes()));
-}
-
 void evaluate_collective(EvalContext& context) {
   const auto& attrs = context.node().as<CollectiveAttrs>();
   if (attrs.size != 1) {
     throw UserError(fmt::format("{}: group {} has {} members, but one process evaluates alone; run it with an executor that has the group",
                                 opcode_name(context.node().opcode), attrs.group, attrs.size));
   }
-  copy_through(context);
+  context.copy_first_input();
 }
 
 OpRow collective_row(Opcode opcode) {
@@ -66,7 +61,7 @@ std::vector<OpRow> collective_rows() {
     return {inputs[0]};
   };
   wait.vjp = [](VjpContext& c) -> std::vector<ValueId> { return {c.gy()}; };
-  wait.evaluate = copy_through;
+  wait.evaluate = [](EvalContext& context) { context.copy_first_input(); };
   wait.cost = [](const Node&, TypeSpan, TypeSpan) { return Cost{}; };
   wait.samples = [] { return std::vector<OpSample>{sample("plain", {real(Shape{2, 3})})}; };
   return {whole, start, wait};

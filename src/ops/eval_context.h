@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstring>
 #include <functional>
 #include <span>
 #include <vector>
@@ -39,6 +40,11 @@ class EvalContext {
   /// Writes output i, rounding once to its dtype (nearest even).
   template <class C>
   void store(std::size_t i, std::span<const C> values) const;
+  /// Writes the bytes of input 0 to output 0, which is as large.
+  void copy_first_input() const {
+    const auto size = static_cast<std::size_t>(in_type(0).bytes());
+    if (size != 0) std::memcpy(out().data, in(0).data, size);
+  }
   /// Scratch of as many bytes as the row's `workspace` said, 64-byte aligned, contents undefined.
   std::span<std::byte> workspace() const { return workspace_; }
   /// The one element of input i.

@@ -32,10 +32,6 @@ std::vector<std::int64_t> load_indices(const EvalContext& context, std::size_t i
 
 std::size_t element_size(const EvalContext& context) { return dtype_size(context.out_type().dtype); }
 
-void copy_first_input(const EvalContext& context) {
-  std::memcpy(context.out().data, context.in(0).data, static_cast<std::size_t>(context.in_type(0).bytes()));
-}
-
 /// Adds source elements, scaled, onto input 0 in ascending order, and stores.
 void add_into(const EvalContext& context, std::size_t source, std::span<const std::int64_t> offsets, double alpha = 1) {
   EvalContext::dispatch(context.out_type().dtype, [&](auto zero) {
@@ -390,7 +386,7 @@ std::vector<OpRow> index_rows() {
   rows.push_back(index_row(
       op::scatter, Trait::cheap | Trait::in_place_twin, infer_scatter, scatter_vjp,
       [](EvalContext& context) {
-        copy_first_input(context);
+        context.copy_first_input();
         copy_elements_into(context.out().data, named_offsets(context), context.in(2).data, element_size(context));
       },
       [] {
@@ -434,7 +430,7 @@ std::vector<OpRow> index_rows() {
         if (context.node().as<IndexPutAttrs>().accumulate) {
           add_into(context, 1, offsets);
         } else {
-          copy_first_input(context);
+          context.copy_first_input();
           copy_elements_into(context.out().data, offsets, context.in(1).data, element_size(context));
         }
       },

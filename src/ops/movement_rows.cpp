@@ -300,7 +300,7 @@ std::vector<ValueId> strided_scatter_vjp(VjpContext& c) {
 
 void evaluate_strided_scatter(EvalContext& context) {
   const auto& attrs = context.node().as<StridedAttrs>();
-  std::memcpy(context.out().data, context.in(0).data, static_cast<std::size_t>(context.in_type(0).bytes()));
+  context.copy_first_input();
   copy_elements_into(context.out().data, offsets_of(attrs.shape, {attrs.offset, attrs.strides}), context.in(1).data, element_size(context));
 }
 

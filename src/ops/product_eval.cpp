@@ -52,6 +52,7 @@ C product_onto(C c, std::size_t k, bool bfloat, const C* a, std::size_t step_a, 
 /// out[i, j] = each(product of row i of a and column j of b, place in out)
 template <class C, class Each>
 void multiply(std::size_t m, std::size_t n, std::size_t k, bool bfloat, Matrix<C> a, Matrix<C> b, C* out, Each&& each) {
+  if (k == 0) a.row = b.column = 0;  // no element to walk to
   for (std::size_t i = 0; i < m; ++i) {
     for (std::size_t j = 0; j < n; ++j) {
       out[i * n + j] = each(product<C>(k, bfloat, a.data + i * a.row, a.column, b.data + j * b.column, b.row), j);
@@ -115,6 +116,7 @@ void evaluate_matmul_accumulate(EvalContext& context) {
     const Matrix<C> a = matrix(left_data.data(), left.rows, left.columns, attrs.transpose_a);
     const Matrix<C> b = matrix(right_data.data(), right.rows, right.columns, attrs.transpose_b);
     const auto n = static_cast<std::size_t>(right.columns);
+    if (left.columns == 0) return context.store<C>(0, sums);
     for (std::size_t e = 0; e < sums.size(); ++e) {
       sums[e] = product_onto<C>(sums[e], static_cast<std::size_t>(left.columns), bfloat, a.data + e / n * a.row, a.column,
                                 b.data + e % n * b.column, b.row);

@@ -7,6 +7,7 @@
 #include <charconv>
 #include <cstring>
 
+#include "base/bytes.h"
 #include "base/error.h"
 #include "io/directory.h"
 #include "io/file_write.h"
@@ -129,7 +130,7 @@ SafetensorsMetadata load_weights(const std::filesystem::path& path, std::span<co
   }
   for (const TensorSlot& slot : slots) {
     const SafetensorsTensor& tensor = *file.find(slot.name);
-    std::memcpy(slot.bytes.data(), tensor.bytes.data(), slot.bytes.size());
+    copy_bytes(slot.bytes, tensor.bytes);
     file.release(tensor);
   }
   return file.metadata();

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/bytes.h"
 #include "base/error.h"
 #include "nn/gpt.h"
 #include "nn/gpt_trace.h"
@@ -117,7 +118,7 @@ void load_tables(const GptPrograms& programs, Engine& engine) {
   for (const InitialState& table : programs.tables) {
     const std::span<std::byte> bytes = engine.bytes(table.name);
     REPRISE_CHECK(bytes.size() == table.bytes.size(), "a table of another size: " + table.name);
-    std::memcpy(bytes.data(), table.bytes.data(), bytes.size());
+    copy_bytes(bytes, table.bytes);
   }
 }
 

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/bytes.h"
 #include "base/philox.h"
 #include "executor/engine.h"
 #include "nn/gpt_trace.h"
@@ -68,7 +69,7 @@ Outputs run(const CheckedTraces& traces, const Trace& trace, const GptProgramOpt
   programs.push_back(compile_trace(trace, compile));
   Engine engine(std::move(programs), engine_options);
   for (const InitialState& table : traces.forward.state) {
-    if (engine.find_slot(table.name) != nullptr) std::memcpy(engine.bytes(table.name).data(), table.bytes.data(), table.bytes.size());
+    if (engine.find_slot(table.name) != nullptr) copy_bytes(engine.bytes(table.name), table.bytes);
   }
   for (const NamedParameter& parameter : traces.forward.parameters) {
     if (engine.find_slot(parameter.name) != nullptr) initialize(parameter, seed, options.dtype, engine.bytes(parameter.name));

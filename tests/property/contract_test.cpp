@@ -5,6 +5,7 @@
 
 #include <cstring>
 
+#include "base/bytes.h"
 #include "base/philox.h"
 #include "executor/loops/executor.h"
 #include "interpreter/interpreter.h"
@@ -88,7 +89,7 @@ TEST_P(Contract, LoopsEqualTheInterpreter) {
     for (std::size_t i = 0; i < expected.size(); ++i) {
       const std::span<const std::byte> got = step.output(i);
       ASSERT_EQ(got.size(), expected[i].bytes().size());
-      EXPECT_EQ(std::memcmp(got.data(), expected[i].bytes().data(), got.size()), 0)
+      EXPECT_TRUE(equal_bytes(got, expected[i].bytes()))
           << "output " << trace[trace.outputs[i]].name << ", " << threads << " threads";
     }
   }

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/bytes.h"
 #include "io/json.h"
 #include "io/safetensors.h"
 #include "nn/gpt_config_json.h"
@@ -33,7 +34,7 @@ const std::vector<std::string> kFolders = {"deepseek-v3", "falcon", "gemma2", "g
 template <class T>
 std::vector<T> elements(const SafetensorsTensor& tensor) {
   std::vector<T> values(tensor.bytes.size() / sizeof(T));
-  std::memcpy(values.data(), tensor.bytes.data(), tensor.bytes.size());
+  copy_bytes(std::as_writable_bytes(std::span<T>(values)), tensor.bytes);
   return values;
 }
 

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/bytes.h"
 #include "io/json.h"
 #include "io/safetensors.h"
 #include "nn/folder_weights.h"
@@ -47,7 +48,7 @@ std::filesystem::path model_folder(const std::string& name) { return reference_d
 template <class T>
 std::vector<T> elements(const SafetensorsTensor& tensor) {
   std::vector<T> values(tensor.bytes.size() / sizeof(T));
-  std::memcpy(values.data(), tensor.bytes.data(), tensor.bytes.size());
+  copy_bytes(std::as_writable_bytes(std::span<T>(values)), tensor.bytes);
   return values;
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The pipeline on a small model: compiled training steps against the interpreted step, files of every stage, failures.
+#include "base/bytes.h"
 #include "compiler/compile.h"
 
 #include <gtest/gtest.h>
@@ -74,7 +75,7 @@ void expect_same_training(const TrainingRequest& request, const CompileOptions& 
     if (input.role != Role::param && input.role != Role::state) continue;
     const std::string& name = traces.step.trace[input.value].name;
     persistent[name] = input.role == Role::param ? start[i] : HostTensor(start[i].type());
-    std::memcpy(engine.bytes(name).data(), persistent[name].bytes().data(), persistent[name].bytes().size());
+    copy_bytes(engine.bytes(name), persistent[name].bytes());
   }
   const auto run = [&](const Trace& trace, const std::string& name, std::uint32_t seed, std::int64_t count) {
     std::vector<HostTensor> inputs = test::random_inputs(trace, seed);
@@ -94,7 +95,7 @@ void expect_same_training(const TrainingRequest& request, const CompileOptions& 
     const std::vector<HostTensor> expected = interpret(trace, inputs);
     for (std::size_t o = 0; o < expected.size(); ++o) {
       ASSERT_EQ(program.output(o).size(), expected[o].bytes().size());
-      EXPECT_EQ(std::memcmp(program.output(o).data(), expected[o].bytes().data(), expected[o].bytes().size()), 0)
+      EXPECT_TRUE(equal_bytes(program.output(o), expected[o].bytes()))
           << name << " output " << trace[trace.outputs[o]].name << " of run " << seed;
     }
     for (const Donation& donation : trace.donations) {

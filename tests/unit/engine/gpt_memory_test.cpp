@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/bytes.h"
 #include "base/philox.h"
 #include "base/thread_pool.h"
 #include "compiler/compile.h"
@@ -125,7 +126,7 @@ class GptEngine {
         if (slot.type.dtype == DType::bfloat16) engine_->values<bfloat16>(slot.name)[i] = to_bfloat16(x);
       }
     }
-    for (const InitialState& state : states_) std::memcpy(engine_->bytes(state.name).data(), state.bytes.data(), state.bytes.size());
+    for (const InitialState& state : states_) copy_bytes(engine_->bytes(state.name), state.bytes);
   }
 
   void feed(Program& program, std::int64_t step) {

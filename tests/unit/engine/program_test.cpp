@@ -8,10 +8,11 @@
 #include <cstring>
 #include <limits>
 
+#include "base/bytes.h"
 #include "ops/eval_context.h"
 #include "ops/op_table.h"
-#include "support/sample_traces.h"
 #include "support/expect_error.h"
+#include "support/sample_traces.h"
 
 namespace reprise {
 namespace {
@@ -40,13 +41,13 @@ void expect_same(const Trace& trace, std::uint32_t seed, int steps = 2, const Ex
     program.run();
     const std::vector<HostTensor> expected = interpret(trace, inputs);
     for (std::size_t o = 0; o < expected.size(); ++o) {
-      ASSERT_EQ(std::memcmp(program.output(o).data(), expected[o].bytes().data(), expected[o].bytes().size()), 0)
+      ASSERT_TRUE(equal_bytes(program.output(o), expected[o].bytes()))
           << "seed " << seed << " step " << step << " output " << o;
     }
     for (const Donation& donation : trace.donations) {
       inputs[donation.input] = expected[donation.output];
       const std::string& name = trace[trace.inputs[donation.input].value].name;
-      ASSERT_EQ(std::memcmp(engine.bytes(name).data(), expected[donation.output].bytes().data(), engine.bytes(name).size()), 0)
+      ASSERT_TRUE(equal_bytes(engine.bytes(name), expected[donation.output].bytes()))
           << "seed " << seed << " step " << step << " slot " << name;
     }
   }
