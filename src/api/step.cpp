@@ -13,7 +13,9 @@
 #include "api/function_state.h"
 #include "api/session.h"
 #include "base/error.h"
+#include "base/log.h"
 #include "base/nearest.h"
+#include "recompute/read_policy.h"
 #include "train/checkpoint.h"
 
 namespace reprise {
@@ -79,6 +81,7 @@ struct StepState {
   std::optional<ProgramHandle> accumulation;
   std::vector<std::pair<std::string, std::shared_ptr<FunctionState>>> functions;
   std::optional<std::size_t> norm_output;
+  std::string recompute_plan;
   std::int64_t words = 0;  // that one batch draws
   double learning_rate = 0;
   std::int64_t steps = 0;
@@ -100,7 +103,8 @@ Step compile_step(const Module& module, const std::vector<TensorSpec>& inputs, c
   if (!loss) throw UserError("a step needs a loss function");
   check_optimizer(options.optimizer, options.dtype);
   check_function_names(options.functions);
-  const CompileOptions compile = compile_options(options.execution);
+  CompileOptions compile = compile_options(options.execution);
+  compile.recompute = read_recompute_options(options.recompute);
   FunctionSpec forward{"forward", inputs, [&loss](const std::vector<Tensor>& tensors) {
                          Loss result = loss(tensors);
                          NamedTensors outputs = {{"loss", result.value}};
@@ -114,6 +118,7 @@ Step compile_step(const Module& module, const std::vector<TensorSpec>& inputs, c
   request.adamw = options.optimizer;
   request.accumulate = options.accumulate;
   CompiledTraining training = compile_training(request, compile);
+  for (const std::string& warning : training.warnings) log_warning(warning);
 
   std::vector<CompiledTrace> programs = {std::move(training.step)};
   if (training.accumulate) programs.push_back(std::move(*training.accumulate));
@@ -129,13 +134,14 @@ Step compile_step(const Module& module, const std::vector<TensorSpec>& inputs, c
   for (const TracedModel& function : functions) models.push_back(&function);
   const auto session = start_session(std::move(programs), models, std::move(training.parameters), options.dtype, options.seed, options.execution, compile);
 
-  auto state = std::make_shared<StepState>(StepState{session, ProgramHandle(session, "step", traced), {}, {}, {}});
+  auto state = std::make_shared<StepState>(StepState{session, ProgramHandle(session, "step", traced), {}, {}, {}, {}});
   if (options.accumulate) state->accumulation.emplace(session, "accumulate", traced);
   for (std::size_t i = 0; i < functions.size(); ++i) {
     const std::string& name = options.functions[i].name;
     state->functions.emplace_back(name, std::make_shared<FunctionState>(FunctionState{session, ProgramHandle(session, name, functions[i]), words[i], 0}));
   }
   if (training.has_grad_norm) state->norm_output = training.forward_outputs;
+  state->recompute_plan = plans_text(training.recompute);
   state->words = training.random_words;
   state->learning_rate = checked_rate(options.learning_rate);
   return Step(std::move(state));
@@ -190,6 +196,8 @@ Function Step::function(std::string_view name) const {
 }
 
 std::int64_t Step::predicted_peak_bytes() const { return state_->session->engine->predicted_peak_bytes(); }
+
+const std::string& Step::recompute_plan() const { return state_->recompute_plan; }
 
 void Step::save_state(const std::filesystem::path& path) const {
   if (state_->pending > 0) throw UserError(fmt::format("a state cannot be saved between accumulate and run; run the step first: {} batches wait", state_->pending));

@@ -41,6 +41,9 @@ struct StepOptions {
   AdamWOptions optimizer;
   double learning_rate = 1e-3;
   std::string trainable = "*";   // globs of parameter names, comma-separated
+  /// Which values backward makes again instead of keeping them; changes memory and time, no bit of a result. As `reprise train
+  /// --recompute`: none, tags, auto, full, layers:N, ops[:FILE], alternate[:GLOB], regions:GLOB, file:PLAN.
+  std::string recompute = "auto";
   bool accumulate = false;       // makes Step::accumulate possible, at the price of a gradient's memory for every parameter
   std::vector<FunctionSpec> functions;  // further programs on the same parameters
   ExecutionOptions execution;
@@ -84,6 +87,8 @@ class Step {
   Function function(std::string_view name) const;
   /// Bytes that step and functions use at most, known before they run.
   std::int64_t predicted_peak_bytes() const;
+  /// What StepOptions::recompute came to, as text: written to a file, it is the policy `file:` of the same step.
+  const std::string& recompute_plan() const;
 
   /// Writes parameters, moments, states and counters as one safetensors file, from which `load_state` goes on with equal bits. The
   /// learning rate is the caller's. UserError between `accumulate` and `run`.

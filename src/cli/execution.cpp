@@ -6,7 +6,7 @@
 
 #include "cli/standard_streams.h"
 #include "executor/executor_list.h"
-#include "io/file_write.h"
+#include "recompute/read_policy.h"
 
 namespace reprise {
 
@@ -22,11 +22,7 @@ CompileOptions compile_options(const ResolvedOptions& options) {
 }
 
 RecomputeOptions recompute_options(const ResolvedOptions& options, const std::string& policy) {
-  RecomputeOptions recompute;
-  recompute.policy = parse_policy(policy);
-  const std::string& path = recompute.policy.path;
-  if (recompute.policy.kind == PolicySpec::Kind::ops && !path.empty()) recompute.save_list = parse_save_list(read_text_file(path), path);
-  if (recompute.policy.kind == PolicySpec::Kind::file) recompute.plan_text = read_text_file(path);
+  RecomputeOptions recompute = read_recompute_options(policy);
   recompute.early_stop = !options.has("early_stop") || options.get_flag("early_stop");
   recompute.compat_eager = options.has("compat_eager") && options.get_flag("compat_eager");
   return recompute;

@@ -160,6 +160,12 @@ std::string RecomputePlan::str() const {
   return text;
 }
 
+std::string plans_text(const std::vector<RecomputePlan>& plans) {
+  std::string text;
+  for (const RecomputePlan& plan : plans) text += plan.str();
+  return text;
+}
+
 std::vector<RecomputePlan> parse_plans(std::string_view text, std::string_view file) { return PlanParser(text, file).parse(); }
 
 std::uint64_t trace_fingerprint(const Trace& trace) {

@@ -51,6 +51,9 @@ struct RecomputePlan {
   friend bool operator==(const RecomputePlan&, const RecomputePlan&) = default;
 };
 
+/// Plans one after the other.
+std::string plans_text(const std::vector<RecomputePlan>& plans);
+
 /// Reads plans written one after the other (of the step, of the accumulating micro-step). UserError naming `file` and the line.
 std::vector<RecomputePlan> parse_plans(std::string_view text, std::string_view file);
 

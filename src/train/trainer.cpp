@@ -53,13 +53,6 @@ GptProgramOptions program_options(const TrainerOptions& options, bool evaluate) 
   return programs;
 }
 
-/// Plans of step and accumulate, one after the other.
-std::string recompute_text(const std::vector<RecomputePlan>& plans) {
-  std::string text;
-  for (const RecomputePlan& plan : plans) text += plan.str();
-  return text;
-}
-
 /// Options of a smaller run that fits into `available` bytes: fewer rows at once, shorter ones, then fewer layers where the weights
 /// are fresh; empty when none does.
 std::string smaller_run(TrainerOptions options, bool evaluate, std::uint64_t available) {
@@ -201,7 +194,7 @@ struct Trainer::State {
     }
     metrics.emplace(run.path(), resume ? std::optional(progress.step) : std::nullopt);
     write_text_file(run.path() / "plan.txt", programs.training->step.plan.str());
-    write_text_file(run.path() / "recompute_plan.txt", recompute_text(programs.training->recompute));
+    write_text_file(run.path() / "recompute_plan.txt", plans_text(programs.training->recompute));
     for (const std::string& warning : programs.training->warnings) log_warning(warning);
   }
 

@@ -43,7 +43,7 @@ foreach(example transformer user_op)
   run(".*" "${CMAKE_COMMAND}" --build "${WORK}/${example}")
 endforeach()
 run("step 200  loss 0\\.[0-9]+.*wrote: the sea was calm" "${WORK}/transformer/train_transformer")
-run("recurrence: 1 samples, passed.*step 200  loss 0\\.0000.*decay 0\\.(69|70)" "${WORK}/user_op/use_ops" "${WORK}/user_op/my_ops.so")
+run("recurrence: 1 samples, passed.*step 200  loss 0\\.000.*decay 0\\.(69|70)" "${WORK}/user_op/use_ops" "${WORK}/user_op/my_ops.so")
 
 set(program "${prefix}/bin/reprise")
 run("^reprise ${VERSION}\n$" "${program}" --version)

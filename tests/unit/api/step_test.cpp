@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstring>
+#include <fstream>
 
 #include "models.h"
 #include "support/expect_error.h"
@@ -247,6 +248,48 @@ TEST(Step, StatesGoOnWithEqualBits) {
   }
 }
 
+TEST(Step, EveryRecomputePolicyGivesTheSameBitsInFewerBytes) {
+  const Mlp2 model;
+  const std::int64_t rows = 8192;
+  const auto loss = [&](const std::vector<Tensor>& in) {
+    Tensor h = checkpoint(in[0].tracer(), "body", [&] { return model(in[0], 0.5); });
+    for (int i = 0; i < 4; ++i) h = checkpoint(h.tracer(), "tail", [&] { return h.gelu().dropout(0.1).tanh().gelu().tanh(); });
+    return squared_error(h, in[1]);
+  };
+  const std::vector<float> x = numbers<float>(3 * rows, 1);
+  const std::vector<float> y = numbers<float>(2 * rows, 2);
+  const auto trained = [&](const std::string& policy, bool accumulate) {
+    StepOptions options;
+    options.recompute = policy;
+    options.accumulate = accumulate;
+    Step step = compile_step(model, line_inputs(rows, DType::float32), loss, options);
+    std::vector<double> losses;
+    for (int i = 0; i < 3; ++i) {
+      if (accumulate) losses.push_back(step.accumulate({x, y}));
+      losses.push_back(step.run({x, y}).loss);
+    }
+    std::vector<std::vector<float>> weights;
+    for (const ParameterInfo& parameter : step.parameters().list()) weights.push_back(step.parameters().read_floats(parameter.name));
+    return std::tuple(losses, weights, step.predicted_peak_bytes(), step.recompute_plan());
+  };
+  const test::TemporaryDirectory folder;
+  for (const bool accumulate : {false, true}) {
+    const auto [losses, weights, peak, no_plan] = trained("none", accumulate);
+    const auto [full_losses, full_weights, full_peak, full_plan] = trained("full", accumulate);
+    std::ofstream(folder.path() / "plan") << full_plan;
+    EXPECT_LT(full_peak, peak);
+    for (const std::string& policy : {std::string("full"), std::string("auto"), std::string("ops"), "file:" + (folder.path() / "plan").string()}) {
+      const auto [other_losses, other_weights, other_peak, plan] = trained(policy, accumulate);
+      EXPECT_EQ(other_losses, losses) << policy;
+      EXPECT_EQ(other_weights, weights) << policy;
+      EXPECT_LE(other_peak, peak) << policy;
+      if (policy.starts_with("file:")) {
+        EXPECT_EQ(other_peak, full_peak);
+      }
+    }
+  }
+}
+
 TEST(Step, SaysWhatDoesNotFit) {
   const Line line;
   const auto loss = [&](const std::vector<Tensor>& in) { return squared_error(line(in[0]), in[1]); };
@@ -267,6 +310,8 @@ TEST(Step, SaysWhatDoesNotFit) {
   };
   refuse([](StepOptions& o, auto&) { o.dtype = DType::int32; }, "parameters are float32, float64 or bfloat16, not int32");
   refuse([](StepOptions& o, auto&) { o.trainable = "nothing*"; }, "no parameter matches the pattern 'nothing*' of trainable");
+  refuse([](StepOptions& o, auto&) { o.recompute = "ful"; }, "full");
+  refuse([](StepOptions& o, auto&) { o.recompute = "file:not_there"; }, "not_there");
   refuse([](StepOptions& o, auto&) { o.optimizer.beta2 = 1; }, "beta2 must be at least 0 and below 1, not 1");
   refuse([](StepOptions& o, auto&) { o.optimizer.master_weights = true; }, "master_weights acts only with bfloat16 parameters, not float64");
   refuse([](StepOptions& o, auto&) { o.optimizer.rounding = Rounding::stochastic; }, "stochastic rounding acts only with bfloat16 parameters");
