@@ -275,6 +275,7 @@ class Resolver {
       if (!must) return;
       throw UserError(fmt::format("%{} is must_recompute by {}, but {} cannot run again: {}", strongest->value, strongest->tag.source.view(), opcode_name(node.opcode), reason));
     }
+    if (again) result_.listed[trace_[owner].producer.index()] = false;  // a tag is stronger than a list
     result_.of[owner.index()] = {again ? Wish::Kind::again : Wish::Kind::keep, fmt::format("tag {} by {}", tag_name(strongest->tag.kind), strongest->tag.source.view()), false};
   }
 

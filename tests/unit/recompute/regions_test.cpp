@@ -2,6 +2,8 @@
 // Regions, tags and policies in model code: who decides, what runs again, and what is refused.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "support/expect_error.h"
 #include "support/recompute_models.h"
 
@@ -172,6 +174,29 @@ TEST(Tags, OverrideRegions) {
   EXPECT_EQ(again.count(op::exp, Phase::recompute), 1);
   const Recomputed preferred = recompute(own_policy({RegionPolicy::Kind::none, {}}, [](Tracer& tracer, const Tensor& h) { tracer.tag(h, TagKind::prefer_recompute); }), "tags");
   EXPECT_EQ(preferred.count(op::exp, Phase::recompute), 1);
+}
+
+TEST(Tags, AreStrongerThanListsOfWhatNothingReads) {
+  const auto held = [](bool tagged) {
+    RecomputeOptions options;
+    options.policy = parse_policy("tags");
+    options.early_stop = false;
+    options.compat_eager = true;
+    const Recomputed result = recompute(joint_of([&](Tracer& tracer) {
+      const Linear linear(8, 16, false, kSmall);
+      const Tensor x = batch_input(tracer, {4, 8});
+      const Tensor y = checkpoint(tracer, "body", [&] {
+        const Tensor h = linear(x) + 1.0;  // on the list, and backward does not read it
+        if (tagged) tracer.tag(h, TagKind::must_recompute);
+        return h * 2.0;
+      }, {RegionPolicy::Kind::ops, {"add_scalar"}});
+      tracer.output(y.square().sum());
+    }), options);
+    const std::vector<SavedEntry>& saved = result.plan.saved;
+    return std::any_of(saved.begin(), saved.end(), [](const SavedEntry& entry) { return entry.how == SavedEntry::How::hold; });
+  };
+  EXPECT_TRUE(held(false));
+  EXPECT_FALSE(held(true));
 }
 
 TEST(Tags, ContradictionsNameBothSources) {
