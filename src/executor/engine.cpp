@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include "base/error.h"
@@ -14,22 +16,25 @@
 namespace reprise {
 namespace {
 
-bool lists(const std::vector<std::string>& names, const std::string& name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
-
-/// Adds a slot behind the last, or checks that it is the one that is there.
-void add_slot(std::vector<Slot>& slots, const Value& value) {
-  const auto found = std::find_if(slots.begin(), slots.end(), [&](const Slot& slot) { return slot.name == value.name; });
-  if (found == slots.end()) {
-    const std::int64_t end = slots.empty() ? 0 : slots.back().offset + slots.back().type.bytes();
-    slots.push_back({value.name, value.type, align_up(end)});
-    return;
+/// Slots one behind the other, each name once.
+class SlotList {
+ public:
+  /// Adds a slot behind the last, or checks that it is the one that is there. `value` outlives the list.
+  void add(const Value& value) {
+    const auto [found, fresh] = index_.try_emplace(value.name, slots_.size());
+    if (fresh) return slots_.push_back({value.name, value.type, align_up(end())});
+    const Slot& slot = slots_[found->second];
+    REPRISE_CHECK(slot.type == value.type, fmt::format("programs disagree on {}: {} and {}", value.name, slot.type.str(), value.type.str()));
   }
-  REPRISE_CHECK(found->type == value.type, fmt::format("programs disagree on {}: {} and {}", value.name, found->type.str(), value.type.str()));
-}
+  bool has(std::string_view name) const { return index_.contains(name); }
+  std::int64_t end() const { return slots_.empty() ? 0 : slots_.back().offset + slots_.back().type.bytes(); }
+  std::vector<Slot> take() && { return std::move(slots_); }
+  const std::vector<Slot>& slots() const { return slots_; }
 
-std::int64_t end_of(const std::vector<Slot>& slots) { return slots.empty() ? 0 : slots.back().offset + slots.back().type.bytes(); }
+ private:
+  std::vector<Slot> slots_;
+  std::unordered_map<std::string_view, std::size_t> index_;
+};
 
 EngineLayout refuse_or_lay_out(std::span<const CompiledTrace> programs, const EngineOptions& options) {
   EngineLayout layout = lay_out_engine(programs);
@@ -41,21 +46,25 @@ EngineLayout refuse_or_lay_out(std::span<const CompiledTrace> programs, const En
 }  // namespace
 
 EngineLayout lay_out_engine(std::span<const CompiledTrace> programs) {
-  EngineLayout layout;
+  SlotList persistent;
+  SlotList session;
   for (const CompiledTrace& program : programs) {
     const Trace& trace = program.claimed.trace;
+    const std::unordered_set<std::string_view> of_session(program.session_states.begin(), program.session_states.end());
     for (const TraceInput& input : trace.inputs) {
       if (!is_persistent(input.role)) continue;
       const Value& value = trace[input.value];
-      add_slot(lists(program.session_states, value.name) ? layout.session : layout.persistent, value);
+      (of_session.contains(value.name) ? session : persistent).add(value);
     }
   }
-  for (const Slot& slot : layout.session) {
-    const auto same = [&](const Slot& other) { return other.name == slot.name; };
-    REPRISE_CHECK(std::none_of(layout.persistent.begin(), layout.persistent.end(), same), "a state of a session is persistent elsewhere: " + slot.name);
+  for (const Slot& slot : session.slots()) {
+    REPRISE_CHECK(!persistent.has(slot.name), "a state of a session is persistent elsewhere: " + slot.name);
   }
-  layout.persistent_bytes = end_of(layout.persistent);
-  layout.session_bytes = end_of(layout.session);
+  EngineLayout layout;
+  layout.persistent_bytes = persistent.end();
+  layout.session_bytes = session.end();
+  layout.persistent = std::move(persistent).take();
+  layout.session = std::move(session).take();
   for (const CompiledTrace& program : programs) {
     const std::int64_t own = program.plan.transient_bytes;
     const bool in_session = !program.session_states.empty();
@@ -75,7 +84,10 @@ Engine::Engine(std::vector<CompiledTrace> programs, EngineOptions options)
       arena_(layout_.arena_bytes),
       pool_(std::make_unique<ThreadPool>(options_.threads)) {
   std::byte* const transient = arena_.data() + align_up(layout_.persistent_bytes);
-  for (std::size_t i = 0; i < layout_.session.size(); ++i) layout_.session[i].offset += transient - arena_.data();
+  for (Slot& slot : layout_.session) slot.offset += transient - arena_.data();
+  for (const auto* const slots : {&layout_.persistent, &layout_.session}) {
+    for (const Slot& slot : *slots) slot_of_.emplace(slot.name, &slot);
+  }
   for (const CompiledTrace& compiled : compiled_) {
     ProgramAddresses addresses;
     addresses.transient = compiled.session_states.empty() ? transient : transient + align_up(layout_.session_bytes);
@@ -98,12 +110,8 @@ bool Engine::has_program(std::string_view name) const {
 }
 
 const Slot* Engine::find_slot(std::string_view name) const {
-  for (const auto* const slots : {&layout_.persistent, &layout_.session}) {
-    for (const Slot& slot : *slots) {
-      if (slot.name == name) return &slot;
-    }
-  }
-  return nullptr;
+  const auto found = slot_of_.find(name);
+  return found == slot_of_.end() ? nullptr : found->second;
 }
 
 std::span<std::byte> Engine::bytes(std::string_view name) {

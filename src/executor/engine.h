@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "base/target.h"
@@ -94,6 +95,7 @@ class Engine {
   EngineOptions options_;
   std::vector<CompiledTrace> compiled_;
   EngineLayout layout_;
+  std::unordered_map<std::string_view, const Slot*> slot_of_;  // by name, persistent and session
   Arena arena_;
   std::unique_ptr<ThreadPool> pool_;
   std::vector<std::unique_ptr<Program>> programs_;

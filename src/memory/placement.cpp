@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <functional>
 #include <limits>
 #include <numeric>
@@ -38,15 +39,43 @@ std::vector<Event> live_profile(std::span<const Buffer> buffers) {
   return profile;
 }
 
+/// The largest number of any range of a list: the maxima of all ranges whose length is a power of two are kept.
+class RangeMaximum {
+ public:
+  explicit RangeMaximum(std::vector<std::int64_t> numbers) {
+    levels_.push_back(std::move(numbers));
+    for (std::size_t width = 1; 2 * width <= levels_[0].size(); width *= 2) {
+      const std::vector<std::int64_t>& half = levels_.back();
+      std::vector<std::int64_t> whole;
+      for (std::size_t i = 0; i + width < half.size(); ++i) whole.push_back(std::max(half[i], half[i + width]));
+      levels_.push_back(std::move(whole));
+    }
+  }
+
+  /// Of numbers begin .. end-1, at least one.
+  std::int64_t operator()(std::size_t begin, std::size_t end) const {
+    const auto level = static_cast<std::size_t>(std::bit_width(end - begin)) - 1;
+    return std::max(levels_[level][begin], levels_[level][end - (std::size_t{1} << level)]);
+  }
+
+ private:
+  std::vector<std::vector<std::int64_t>> levels_;
+};
+
 /// The most bytes that are alive together with each buffer.
 std::vector<std::int64_t> contention(std::span<const Buffer> buffers) {
   const std::vector<Event> profile = live_profile(buffers);
-  std::vector<std::int64_t> most(buffers.size(), 0);
-  for (std::size_t i = 0; i < buffers.size(); ++i) {
-    auto at = std::lower_bound(profile.begin(), profile.end(), buffers[i].first,
-                               [](const Event& event, std::int64_t position) { return event.position < position; });
-    for (; at != profile.end() && at->position <= buffers[i].last; ++at) most[i] = std::max(most[i], at->bytes);
-  }
+  std::vector<std::int64_t> alive;
+  for (const Event& step : profile) alive.push_back(step.bytes);
+  const RangeMaximum most_alive(std::move(alive));
+  // The steps at positions first .. last: every buffer starts at one.
+  const auto step_at = [&](std::int64_t position) {
+    const auto at = std::lower_bound(profile.begin(), profile.end(), position,
+                                     [](const Event& event, std::int64_t wanted) { return event.position < wanted; });
+    return static_cast<std::size_t>(at - profile.begin());
+  };
+  std::vector<std::int64_t> most;
+  for (const Buffer& buffer : buffers) most.push_back(most_alive(step_at(buffer.first), step_at(buffer.last + 1)));
   return most;
 }
 

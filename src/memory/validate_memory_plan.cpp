@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <string>
 
@@ -30,11 +31,11 @@ class Validator {
 
   void check() {
     match_storages();
+    match_workspaces();
     follow_trace();
-    for (std::size_t a = 0; a < residents_.size(); ++a) check_place(residents_[a]);
-    check_pairs();
+    for (const Resident& one : residents_) check_place(one);
+    check_overlaps();
     check_slots();
-    check_workspaces();
     check_totals();
   }
 
@@ -102,22 +103,53 @@ class Validator {
     return reads;
   }
 
-  void check_pairs() const {
+  /// Walks over the nodes with what is alive by offset: a storage that begins may lie on nothing but what it takes over,
+  /// a workspace on nothing at all.
+  void check_overlaps() {
     std::vector<const Resident*> transient;
     for (const Resident& one : residents_) {
       if (one.plan->slot.empty() && one.plan->bytes > 0) transient.push_back(&one);
     }
-    std::sort(transient.begin(), transient.end(), [](const Resident* a, const Resident* b) { return a->plan->offset < b->plan->offset; });
-    for (std::size_t i = 0; i < transient.size(); ++i) {
-      const Resident& a = *transient[i];
-      for (std::size_t j = i + 1; j < transient.size(); ++j) {
-        const Resident& b = *transient[j];
-        if (b.plan->offset >= a.plan->offset + a.plan->bytes) break;
-        const bool apart = a.last_read < b.written || b.last_read < a.written;
-        if (apart || may_take_over(a, b) || may_take_over(b, a)) continue;
-        reject(fmt::format("{} and {} overlap while both are alive", a.plan->value, b.plan->value));
+    const auto in_order_of = [&](std::int64_t Resident::*position) {
+      std::vector<const Resident*> order = transient;
+      std::stable_sort(order.begin(), order.end(), [&](const Resident* a, const Resident* b) { return a->*position < b->*position; });
+      return order;
+    };
+    const std::vector<const Resident*> by_birth = in_order_of(&Resident::written);
+    const std::vector<const Resident*> by_death = in_order_of(&Resident::last_read);
+    auto born = by_birth.begin();
+    auto dead = by_death.begin();
+    auto workspace = workspaces_.begin();
+    for (std::int64_t n = -1; n <= end_; ++n) {
+      for (; born != by_birth.end() && (*born)->written == n; ++born) begin(**born);
+      if (workspace != workspaces_.end() && workspace->first == n) check_workspace(*(workspace++)->second);
+      for (; dead != by_death.end() && (*dead)->last_read == n; ++dead) {
+        if (const auto found = live_.find((*dead)->plan->offset); found != live_.end() && found->second == *dead) live_.erase(found);
       }
     }
+  }
+
+  /// The first of what is alive that reaches into the bytes from `offset` on; it may also begin behind them.
+  std::map<std::int64_t, const Resident*>::iterator first_beyond(std::int64_t offset) {
+    auto found = live_.upper_bound(offset);
+    if (found == live_.begin()) return found;
+    const auto before = std::prev(found);
+    return before->first + before->second->plan->bytes > offset ? before : found;
+  }
+
+  void begin(const Resident& one) {
+    const std::int64_t end = one.plan->offset + one.plan->bytes;
+    for (auto at = first_beyond(one.plan->offset); at != live_.end() && at->first < end; at = live_.erase(at)) {
+      if (may_take_over(*at->second, one)) continue;
+      reject(fmt::format("{} and {} overlap while both are alive", at->second->plan->value, one.plan->value));
+    }
+    live_.emplace(one.plan->offset, &one);
+  }
+
+  void check_workspace(const WorkspacePlan& workspace) {
+    const auto at = first_beyond(workspace.offset);
+    if (at == live_.end() || at->first >= workspace.offset + workspace.bytes) return;
+    reject(fmt::format("the workspace of node {} overlaps {}", workspace.node, at->second->plan->value));
   }
 
   void check_slots() {
@@ -151,23 +183,16 @@ class Validator {
     }
   }
 
-  void check_workspaces() const {
-    std::map<std::uint32_t, const WorkspacePlan*> by_node;
+  void match_workspaces() {
     for (const WorkspacePlan& workspace : plan_.workspaces) {
-      if (workspace.node >= trace_.nodes.size() || !by_node.emplace(workspace.node, &workspace).second) reject("a workspace of no node");
+      if (workspace.node >= trace_.nodes.size() || !workspaces_.emplace(workspace.node, &workspace).second) reject("a workspace of no node");
       if (workspace.offset < 0 || workspace.offset % 64 != 0) reject(fmt::format("the workspace of node {} is not aligned", workspace.node));
       if (workspace.offset + workspace.bytes > plan_.transient_bytes) reject(fmt::format("the workspace of node {} lies beyond the region", workspace.node));
-      const auto node = static_cast<std::int64_t>(workspace.node);
-      for (const Resident& one : residents_) {
-        if (!one.plan->slot.empty() || one.written > node || one.last_read < node) continue;
-        const bool apart = one.plan->offset + one.plan->bytes <= workspace.offset || workspace.offset + workspace.bytes <= one.plan->offset;
-        if (!apart && one.plan->bytes > 0) reject(fmt::format("the workspace of node {} overlaps {}", workspace.node, one.plan->value));
-      }
     }
     for (std::size_t n = 0; n < claimed_.claims.size(); ++n) {
       const std::int64_t wanted = claimed_.claims[n].workspace_bytes;
-      const auto found = by_node.find(static_cast<std::uint32_t>(n));
-      if (wanted != (found == by_node.end() ? 0 : found->second->bytes)) reject(fmt::format("the workspace of node {} has the wrong size", n));
+      const auto found = workspaces_.find(static_cast<std::int64_t>(n));
+      if (wanted != (found == workspaces_.end() ? 0 : found->second->bytes)) reject(fmt::format("the workspace of node {} has the wrong size", n));
     }
   }
 
@@ -191,6 +216,8 @@ class Validator {
   std::int64_t end_;
   std::vector<Resident> residents_;
   std::vector<std::size_t> resident_of_;  // by value
+  std::map<std::int64_t, const WorkspacePlan*> workspaces_;  // by node
+  std::map<std::int64_t, const Resident*> live_;  // by offset: what is alive at the node that check_overlaps is at
 };
 
 }  // namespace

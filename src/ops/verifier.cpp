@@ -78,16 +78,18 @@ class Verifier {
 
   bool ids_in_range() {
     const std::size_t before = problems_.size();
-    const auto check = [&](const std::vector<ValueId>& ids, const std::string& where) {
-      for (const ValueId id : ids) {
-        if (!in_range(id)) problem(fmt::format("{} name a value that does not exist: id {}", where, id.value));
-      }
+    const auto check = [&](ValueId id, std::string_view what, std::string_view of) {
+      if (!in_range(id)) problem(fmt::format("the {} of {} name a value that does not exist: id {}", what, of, id.value));
     };
-    for (const TraceInput& input : trace_.inputs) check({input.value}, "the inputs of the trace");
-    check(trace_.outputs, "the outputs of the trace");
+    for (const TraceInput& input : trace_.inputs) check(input.value, "inputs", "the trace");
+    for (const ValueId output : trace_.outputs) check(output, "outputs", "the trace");
     for (std::size_t n = 0; n < trace_.nodes.size(); ++n) {
-      check(trace_.nodes[n].inputs, fmt::format("the inputs of node {}", n));
-      check(trace_.nodes[n].outputs, fmt::format("the outputs of node {}", n));
+      const Node& node = trace_.nodes[n];
+      const auto all_in_range = [&](const std::vector<ValueId>& ids) { return std::all_of(ids.begin(), ids.end(), [&](ValueId id) { return in_range(id); }); };
+      if (all_in_range(node.inputs) && all_in_range(node.outputs)) continue;
+      const std::string of = fmt::format("node {}", n);
+      for (const ValueId input : node.inputs) check(input, "inputs", of);
+      for (const ValueId output : node.outputs) check(output, "outputs", of);
     }
     return problems_.size() == before;
   }
@@ -213,6 +215,8 @@ class Verifier {
   void donations() {
     std::set<std::uint32_t> donors;
     std::set<std::uint32_t> takers;
+    std::vector<std::size_t> returned(trace_.values.size(), 0);  // by value: how many outputs it is
+    for (const ValueId output : trace_.outputs) ++returned[output.index()];
     for (const Donation& donation : trace_.donations) {
       if (donation.input >= trace_.inputs.size() || donation.output >= trace_.outputs.size()) {
         problem(fmt::format("a donation names input {} of {} and output {} of {}", donation.input, trace_.inputs.size(),
@@ -228,10 +232,8 @@ class Verifier {
         problem(fmt::format("a donated input and its output differ in type: {}: {} and {}", pair, trace_.type(from).str(), trace_.type(to).str()));
       }
       if (trace_.inputs[donation.input].role == Role::scalar) problem(fmt::format("a scalar input has no storage to donate: {}", pair));
-      for (std::size_t i = 0; i < trace_.outputs.size(); ++i) {
-        if (trace_.outputs[i] == from && i != donation.output) {
-          problem(fmt::format("an input is donated and returned as another output, copy it first: {}", pair));
-        }
+      if (returned[from.index()] > (to == from ? 1U : 0U)) {
+        problem(fmt::format("an input is donated and returned as another output, copy it first: {}", pair));
       }
     }
   }

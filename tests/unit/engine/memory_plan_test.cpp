@@ -4,8 +4,11 @@
 
 #include <gtest/gtest.h>
 
-#include "support/sample_traces.h"
+#include <algorithm>
+
+#include "analysis/storage.h"
 #include "support/expect_error.h"
+#include "support/sample_traces.h"
 
 namespace reprise {
 namespace {
@@ -87,6 +90,52 @@ TEST(MemoryPlan, RejectsWhatIsWrong) {
   expect_rejected([](MemoryPlan& p) { find(p, "b").slot = "p"; }, "lies in the slot of p");
   expect_rejected([](MemoryPlan& p) { p.workspaces.push_back({0, 0, 64}); }, "workspace");
   expect_rejected([](MemoryPlan& p) { p.workspaces.push_back({99, 0, 64}); }, "a workspace of no node");
+}
+
+/// Whether the storage shares bytes with anything that lives while it does, pair by pair.
+bool overlaps(const CompiledTrace& compiled, const MemoryPlan& plan, std::size_t moved) {
+  const std::vector<Lifetime> lives = storage_lifetimes(compiled.claimed.trace, StorageMap(compiled.claimed.trace));
+  const StoragePlan& one = plan.storages[moved];
+  const auto shares = [&](std::int64_t offset, std::int64_t bytes) { return offset < one.offset + one.bytes && one.offset < offset + bytes; };
+  for (std::size_t i = 0; i < plan.storages.size(); ++i) {
+    const StoragePlan& other = plan.storages[i];
+    const bool together = lives[i].first <= lives[moved].last && lives[moved].first <= lives[i].last;
+    if (i != moved && together && other.slot.empty() && other.bytes > 0 && shares(other.offset, other.bytes)) return true;
+  }
+  return std::any_of(plan.workspaces.begin(), plan.workspaces.end(), [&](const WorkspacePlan& workspace) {
+    return lives[moved].first <= workspace.node && workspace.node <= lives[moved].last && shares(workspace.offset, workspace.bytes);
+  });
+}
+
+TEST(MemoryPlan, RejectsExactlyTheOverlapsOfAMovedStorage) {
+  int right = 0;
+  int wrong = 0;
+  for (std::uint32_t seed = 1; seed <= 40; ++seed) {
+    const CompiledTrace good = test::compile(test::random_trace(seed));
+    const std::vector<StoragePlan>& all = good.plan.storages;
+    for (std::size_t s = 0; s < all.size(); ++s) {
+      const auto takes_over = [&](const StoragePlan& other) { return other.onto == all[s].value; };
+      if (!all[s].slot.empty() || all[s].bytes == 0 || !all[s].onto.empty() || std::any_of(all.begin(), all.end(), takes_over)) continue;
+      for (const StoragePlan& target : all) {
+        MemoryPlan plan = good.plan;
+        plan.storages[s].offset = target.offset;
+        plan.transient_bytes = 0;
+        for (const StoragePlan& storage : plan.storages) {
+          if (storage.slot.empty() && storage.bytes > 0) plan.transient_bytes = std::max(plan.transient_bytes, storage.offset + storage.bytes);
+        }
+        for (const WorkspacePlan& workspace : plan.workspaces) plan.transient_bytes = std::max(plan.transient_bytes, workspace.offset + workspace.bytes);
+        if (overlaps(good, plan, s)) {
+          EXPECT_INTERNAL_ERROR(validate_memory_plan(good.claimed, plan), "overlap");
+          ++wrong;
+        } else {
+          EXPECT_NO_THROW(validate_memory_plan(good.claimed, plan)) << seed << ": " << all[s].value;
+          ++right;
+        }
+      }
+    }
+  }
+  EXPECT_GT(right, 100);
+  EXPECT_GT(wrong, 100);
 }
 
 TEST(MemoryPlan, InPlaceOnlyWhereTheClaimAllowsIt) {
