@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The named configurations: structural styles, and a table of sizes. Published models of the GPT-NeoX, Llama, Falcon,
-// StableLM, OLMo, Phi, Mistral, Mixtral, Qwen and Gemma lines, GPT-2, and small models to train here.
+// StableLM, OLMo, Phi, Mistral, Mixtral, Qwen and Gemma lines, GPT-2, GPT-3's largest, and small models to train here.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -41,7 +41,7 @@ struct Row {
 
 // style, layers, heads, key/value heads, width, head size, mlp width, longest sequence, vocabulary, padded, rope base
 constexpr Row kRows[] = {
-    // To train here, and GPT-2.
+    // To train here, GPT-2, and the sizes of GPT-3 (Brown et al., 2020), all of its attention dense.
     {Style::gpt2, 6, 6, 6, 384, 64, 1536, 256, 65, 65, 10000, {.tied = true, .tokenizer_vocab = true}, "baby-gpt"},
     {Style::llama, 6, 6, 6, 384, 64, 1024, 256, 65, 65, 10000, {.tied = true, .tokenizer_vocab = true}, "baby-llama"},
     {Style::neox, 6, 6, 6, 384, 64, 1536, 256, 65, 65, 10000, {.tokenizer_vocab = true}, "baby-neox"},
@@ -52,6 +52,7 @@ constexpr Row kRows[] = {
     {Style::gpt2, 24, 16, 16, 1024, 64, 4096, 1024, 50257, 50257, 10000, {.tied = true}, "gpt2-medium"},
     {Style::gpt2, 36, 20, 20, 1280, 64, 5120, 1024, 50257, 50257, 10000, {.tied = true}, "gpt2-large"},
     {Style::gpt2, 48, 25, 25, 1600, 64, 6400, 1024, 50257, 50257, 10000, {.tied = true}, "gpt2-xl"},
+    {Style::gpt2, 96, 96, 96, 12288, 128, 49152, 2048, 50257, 50257, 10000, {.tied = true}, "gpt3-175b"},
     // Published models.
     {Style::neox, 16, 32, 32, 4096, 128, 16384, 4096, 50254, 50688, 10000, {}, "stablelm-base-alpha-3b stablelm-tuned-alpha-3b"},
     {Style::neox, 16, 48, 48, 6144, 128, 24576, 4096, 50254, 50432, 10000, {}, "stablelm-base-alpha-7b stablelm-tuned-alpha-7b"},

@@ -36,7 +36,7 @@ GptConfig shrunk(std::string_view name) {
 
 TEST(NamedModels, ForwardAndBackwardPassesAreValid) {
   const std::vector<std::string_view> names = config_names();
-  EXPECT_EQ(names.size(), 220u);  // 210 published, GPT-2 in four sizes, six to train here
+  EXPECT_EQ(names.size(), 221u);  // 210 published, GPT-2 in four sizes, GPT-3, six to train here
   for (const std::string_view name : names) {
     const GptConfig config = shrunk(name);
     const TracedProgram program = trace_forward_loss(config, {.batch = 2, .length = 8});

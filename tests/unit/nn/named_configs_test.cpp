@@ -26,6 +26,7 @@ TEST(NamedConfigs, PublishedParameterCounts) {
   EXPECT_EQ(parameter_count(named_config("gpt2-medium")), 354823168);
   EXPECT_EQ(parameter_count(named_config("gpt2-large")), 774030080);
   EXPECT_EQ(parameter_count(named_config("gpt2-xl")), 1557611200);
+  EXPECT_EQ(parameter_count(named_config("gpt3-175b")), 174604259328);  // "174,600M"
   EXPECT_EQ(parameter_count(named_config("pythia-160m")), 162322944);
   EXPECT_EQ(parameter_count(named_config("Llama-2-7b-hf")), 6738415616);
   EXPECT_EQ(parameter_count(named_config("Llama-3-8B")), 8030261248);
