@@ -16,7 +16,8 @@ bool by_name(Opcode a, Opcode b) { return opcode_name(a) < opcode_name(b); }
 
 void add_named(SaveList& list, std::string_view name, std::string_view where) {
   if (name == "default") {
-    for (const std::string& one : default_save_list().names()) list.add(*find_opcode(one));
+    const SaveList usual = default_save_list();
+    for (const Opcode opcode : usual.ops()) list.add(opcode);
     return;
   }
   if (const std::optional<Opcode> opcode = find_opcode(name)) return list.add(*opcode);

@@ -15,6 +15,7 @@ class SaveList {
  public:
   bool contains(Opcode opcode) const;
   void add(Opcode opcode);
+  const std::vector<Opcode>& ops() const { return ops_; }
   /// Names in order.
   std::vector<std::string> names() const;
   friend bool operator==(const SaveList&, const SaveList&) = default;

@@ -9,6 +9,7 @@
 #include "recompute/auto_cut.h"
 #include "recompute/demand.h"
 #include "recompute/flow.h"
+#include "recompute/warnings.h"
 #include "recompute/wishes.h"
 
 namespace reprise {
@@ -37,20 +38,18 @@ SolvedPlan plan_recompute(const Trace& trace, const RecomputeOptions& options, c
   plan.policy = options.policy.str();
   plan.trace = trace.name;
   plan.fingerprint = trace_fingerprint(trace);
-  const PolicySpec::Kind kind = options.policy.kind;
-  if (kind == PolicySpec::Kind::none || !has_backward(trace)) return solved;
-  if (kind == PolicySpec::Kind::file) {
-    plan = read_plan(trace, options);
-    return solved;
+  if (!has_backward(trace)) return solved;
+  switch (options.policy.kind) {
+    case PolicySpec::Kind::none: break;
+    case PolicySpec::Kind::file: plan = read_plan(trace, options); return solved;  // validate_plan has the word on it
+    default: {
+      const ForwardFlow flow(trace);
+      Wishes wishes = resolve_wishes(flow, options.policy, options.save_list);
+      if (options.policy.kind == PolicySpec::Kind::automatic) decide_open_wishes(flow, pricer, wishes);
+      meet_demand(flow, wishes, options, plan);
+    }
   }
-  const ForwardFlow flow(trace);
-  Wishes wishes = resolve_wishes(flow, options.policy, options.save_list);
-  if (kind == PolicySpec::Kind::automatic) decide_open_wishes(flow, pricer, wishes);
-  meet_demand(flow, wishes, options, plan);
-  solved.warnings = std::move(wishes.warnings);
-  if (plan.copies.empty() && solved.warnings.empty() && kind != PolicySpec::Kind::automatic && kind != PolicySpec::Kind::tags) {
-    solved.warnings.push_back(fmt::format("recompute {} has no effect: backward reads nothing that it would make again", plan.policy));
-  }
+  solved.warnings = plan_warnings(trace, options, plan);
   return solved;
 }
 

@@ -15,6 +15,7 @@ namespace reprise {
 struct RecomputeOptions {
   PolicySpec policy;
   SaveList save_list = default_save_list();  // of `ops` and `alternate`
+  std::string save_list_name = "default";    // whose it is: a kind of model's, or a file
   std::string plan_text;                     // of policy `file`: what the file holds
   /// Runs no more of a region again than is needed. Off: a region of which anything runs again runs to its end.
   bool early_stop = true;

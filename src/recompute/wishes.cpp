@@ -75,10 +75,6 @@ class Resolver {
       blocks_.emplace(std::string(segments.front().path), blocks_.size());
       for (const RegionSegment& segment : segments) region_paths_.insert(region_names(segment.path));
     }
-    const bool needs_blocks = policy_.kind != Kind::none && policy_.kind != Kind::tags && policy_.kind != Kind::automatic && policy_.kind != Kind::file;
-    if (needs_blocks && blocks_.empty()) {
-      result_.warnings.push_back(fmt::format("recompute {} has no effect: the model has no checkpoint regions", policy_.str()));
-    }
   }
 
   const std::vector<RegionSegment>& split(Interned region) {

@@ -31,7 +31,6 @@ struct Wishes {
   std::vector<Interned> replay_region;
   std::vector<bool> replays;
   std::vector<bool> listed;
-  std::vector<std::string> warnings;
 };
 
 /// Decides, strongest first: `must_save` and `must_recompute` tags; `prefer_save` and `prefer_recompute` tags of the user;

@@ -214,16 +214,6 @@ TEST(Tags, WhatCannotBeIsRefused) {
   EXPECT_USER_ERROR(recompute(own_policy({}, [](Tracer& tracer, const Tensor& h) { tracer.tag(h, TagKind::offload); }), "tags"), "this device's memory is the host's");
 }
 
-TEST(Policies, WithoutRegionsHaveNoEffectAndSaySo) {
-  const Recomputed full = recompute(joint_of([](Tracer& tracer) {
-    const Mlp mlp;
-    tracer.output(mlp(batch_input(tracer, {4, 8})).square().mean());
-  }), "full");
-  EXPECT_EQ(full.count(op::linear, Phase::recompute), 0);
-  ASSERT_EQ(full.warnings.size(), 1U);
-  EXPECT_EQ(full.warnings[0], "recompute full has no effect: the model has no checkpoint regions");
-}
-
 TEST(Auto, KeepsViewsAsCopiesWhereThatIsSmaller) {
   const Recomputed result = recompute(joint_of([](Tracer& tracer) {
     const Linear wide(512, 96, false, kSmall);

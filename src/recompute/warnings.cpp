@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "recompute/warnings.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "analysis/storage.h"
+#include "ir/region.h"
+
+namespace reprise {
+namespace {
+
+using Kind = PolicySpec::Kind;
+
+/// Of several things of one kind the first is named.
+std::string and_more(std::size_t count, std::string_view what) {
+  return count < 2 ? std::string() : fmt::format(" (and {} more {})", count - 1, what);
+}
+
+class Warner {
+ public:
+  Warner(const Trace& trace, const RecomputeOptions& options, const RecomputePlan& plan)
+      : trace_(trace), options_(options), policy_(options.policy), plan_(plan) {}
+
+  std::vector<std::string> run() {
+    read_regions();
+    read_tags();
+    if (policy_.kind == Kind::none) {
+      passed_over();
+      return std::move(warnings_);
+    }
+    for (std::size_t i = 0; i < trace_.values.size(); ++i) by_name_.emplace(trace_.values[i].name, ValueId(i));
+    without_effect();
+    unused_list_entries();
+    idle_regions();
+    idle_tags();
+    slow_copies();
+    return std::move(warnings_);
+  }
+
+ private:
+  template <class... Parts>
+  void warn(fmt::format_string<Parts...> text, Parts&&... parts) {
+    warnings_.push_back(fmt::format(text, std::forward<Parts>(parts)...));
+  }
+
+  struct OwnPolicy {
+    std::string path;  // with policies
+    std::string names;
+    std::string policy;
+  };
+
+  /// Blocks, what runs in them, and regions with policies of their own that ask for something.
+  void read_regions() {
+    std::set<std::string> seen;
+    for (const Node& node : trace_.nodes) {
+      if (node.phase != Phase::forward || node.region.empty()) continue;
+      in_blocks_.insert(node.opcode.index);
+      const std::string region = node.region.str();
+      if (!seen.insert(region).second) continue;
+      const std::vector<RegionSegment> segments = split_region(region);
+      if (seen_blocks_.insert(std::string(segments[0].path)).second) blocks_.push_back(region_names(segments[0].path));
+      for (const RegionSegment& segment : segments) {
+        if (!segment.policy || segment.policy->kind == RegionPolicy::Kind::none) continue;
+        std::string path(segment.path);
+        if (seen_own_.insert(path).second) own_.push_back({std::move(path), region_names(segment.path), segment.policy->str()});
+      }
+    }
+  }
+
+  struct Asked {
+    ValueId value;
+    Tag tag;
+  };
+
+  void read_tags() {
+    const Interned autograd("autograd");
+    for (std::size_t i = 0; i < trace_.values.size(); ++i) {
+      for (const Tag& tag : trace_.values[i].tags) {
+        if (tag.source != autograd) tags_.push_back({ValueId(i), tag});
+      }
+    }
+  }
+
+  void passed_over() {
+    if (!own_.empty()) {
+      warn("recompute none passes over the policies of regions in the model's code: {} is {}{}; recompute tags follows them",
+           own_[0].names, own_[0].policy, and_more(own_.size(), "regions"));
+    }
+    if (!tags_.empty()) {
+      warn("recompute none passes over tags in the model's code: %{} is {}{}; recompute tags follows them", trace_[tags_[0].value].name,
+           tag_name(tags_[0].tag.kind), and_more(tags_.size(), "tags"));
+    }
+  }
+
+  void without_effect() {
+    const std::string name = policy_.str();
+    if (policy_.kind == Kind::tags) {
+      if (own_.empty() && tags_.empty()) {
+        warn("recompute {} has no effect: the model's code has no tags and no regions with policies; recompute auto or full needs none",
+             name);
+      }
+      return;
+    }
+    if (policy_.kind == Kind::automatic || policy_.kind == Kind::file) return;
+    if (blocks_.empty()) {
+      warn("recompute {} has no effect: the model has no checkpoint regions; put its layers into checkpoint(...), or choose auto", name);
+    } else if (plan_.copies.empty()) {
+      warn("recompute {} has no effect: backward reads nothing that it would make again; recompute none is the same", name);
+    } else if (policy_.kind == Kind::layers && static_cast<std::size_t>(policy_.every) > blocks_.size()) {
+      warn("recompute {} acts on {} alone: the model has {} blocks; choose a smaller N", name, blocks_[0], blocks_.size());
+    }
+  }
+
+  /// Of a user's list: what it adds to the default one, and no block runs.
+  void unused_list_entries() {
+    if (policy_.kind != Kind::ops || policy_.path.empty() || blocks_.empty()) return;
+    const SaveList usual = default_save_list();
+    std::vector<std::string> idle;
+    bool any = false;
+    for (const Opcode opcode : options_.save_list.ops()) {
+      const bool runs = in_blocks_.contains(opcode.index);
+      any = any || runs;
+      if (!runs && !usual.contains(opcode)) idle.emplace_back(opcode_name(opcode));
+    }
+    if (!any) {
+      warn("recompute {} is recompute full: no block runs an op of the list; reprise trace MODEL --stage claimed shows which there are",
+           policy_.str());
+    } else if (!idle.empty()) {
+      warn("the save list {} names {}, which no block runs; reprise trace MODEL --stage claimed shows which there are", policy_.path,
+           fmt::join(idle, ", "));
+    }
+  }
+
+  void idle_regions() {
+    if (own_.empty()) return;
+    std::set<std::string_view> active;
+    std::set<std::string> seen;
+    for (const CopyEntry& copy : plan_.copies) {
+      const auto [region, fresh] = seen.insert(producer(copy.value).region.str());
+      if (!fresh) continue;
+      for (const RegionSegment& segment : split_region(*region)) active.insert(segment.path);
+    }
+    std::vector<const OwnPolicy*> idle;
+    for (const OwnPolicy& own : own_) {
+      if (!active.contains(own.path)) idle.push_back(&own);
+    }
+    if (idle.empty()) return;
+    warn("region {} is {}, with no effect{}: backward reads nothing in it that it would make again; leave the policy out",
+         idle[0]->names, idle[0]->policy, and_more(idle.size(), "regions"));
+  }
+
+  const Node& producer(const std::string& value) const { return trace_[trace_[by_name_.at(value)].producer]; }
+
+  /// Tags that must be met, on values that backward does not ask for. A wish may have lost to a stronger one.
+  void idle_tags() {
+    if (tags_.empty()) return;
+    const StorageMap storage(trace_);
+    std::unordered_set<std::string_view> saved;
+    std::unordered_set<const Node*> again;
+    std::vector<bool> is_output(trace_.values.size(), false);
+    for (const ValueId output : trace_.outputs) is_output[storage.owner(output).index()] = true;
+    for (const SavedEntry& entry : plan_.saved) saved.insert(entry.value);
+    for (const CopyEntry& copy : plan_.copies) again.insert(&producer(copy.value));
+    std::vector<const Asked*> idle;
+    for (const Asked& asked : tags_) {
+      const ValueId owner = storage.owner(asked.value);
+      const NodeId made = trace_[owner].producer;
+      if (!made.valid() || trace_[made].phase != Phase::forward) continue;
+      const bool is_saved = is_output[owner.index()] || saved.contains(trace_[owner].name) || saved.contains(trace_[asked.value].name);
+      const bool in_vain = asked.tag.kind == TagKind::must_save ? !is_saved
+                           : asked.tag.kind == TagKind::must_recompute && !again.contains(&trace_[made]);
+      if (in_vain) idle.push_back(&asked);
+    }
+    if (idle.empty()) return;
+    const Asked& first = *idle[0];
+    warn("%{} is {} by {}, with no effect{}: backward does not read it; tag what backward reads", trace_[first.value].name,
+         tag_name(first.tag.kind), first.tag.source.view(), and_more(idle.size(), "tags"));
+  }
+
+  /// Nodes that only the reference executor takes are slow; it is of no use to say so where it takes all.
+  void slow_copies() {
+    const Interned reference("reference");
+    const Interned view("view");
+    const auto is_fast = [&](const Node& node) { return node.executor != reference && node.executor != view; };
+    if (std::none_of(trace_.nodes.begin(), trace_.nodes.end(), is_fast)) return;
+    std::map<std::string_view, std::size_t> slow;
+    for (const CopyEntry& copy : plan_.copies) {
+      const Node& node = producer(copy.value);
+      if (node.executor == reference) ++slow[opcode_name(node.opcode)];
+    }
+    for (const auto& [op, count] : slow) {
+      warn("recompute {} runs {} again {} times on the reference executor, which is slow; keep its results, by a tag or by ops:FILE "
+           "with {} on the list",
+           policy_.str(), op, count, op);
+    }
+  }
+
+  const Trace& trace_;
+  const RecomputeOptions& options_;
+  const PolicySpec& policy_;
+  const RecomputePlan& plan_;
+  std::vector<std::string> warnings_;
+  std::vector<std::string> blocks_;  // names of outermost regions
+  std::set<std::string> seen_blocks_;
+  std::set<std::uint16_t> in_blocks_;  // opcodes that run in them
+  std::vector<OwnPolicy> own_;
+  std::set<std::string> seen_own_;
+  std::vector<Asked> tags_;  // of the user
+  std::unordered_map<std::string_view, ValueId> by_name_;
+};
+
+}  // namespace
+
+std::vector<std::string> plan_warnings(const Trace& trace, const RecomputeOptions& options, const RecomputePlan& plan) {
+  return Warner(trace, options, plan).run();
+}
+
+}  // namespace reprise

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is asked for and does not act, or acts against itself: said once, by name, with what to do.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "recompute/plan.h"
+#include "recompute/solve.h"
+
+namespace reprise {
+
+/// Warnings about a policy and its plan for a claimed training trace: wishes in model code that `none` passes over, policies,
+/// regions and tags without effect, entries of a save list that no block runs, and slow nodes that run again.
+std::vector<std::string> plan_warnings(const Trace& trace, const RecomputeOptions& options, const RecomputePlan& plan);
+
+}  // namespace reprise
