@@ -34,7 +34,7 @@ BenchmarkOptions benchmark_options(const ResolvedOptions& options) {
   bench.max_iters = options.get_int("max_iters");
   bench.warmup_iters = options.get_int("warmup_iters");
   bench.seed = static_cast<std::uint64_t>(options.get_int("seed"));
-  bench.compile = compile_options(options);
+  bench.compile = compile_options(options, bench.config);
   bench.compile.as_traced = options.get_text("compile") == "eager";
   return bench;
 }

@@ -6,6 +6,7 @@
 
 #include "cli/standard_streams.h"
 #include "executor/executor_list.h"
+#include "nn/model_save_list.h"
 #include "recompute/read_policy.h"
 
 namespace reprise {
@@ -17,15 +18,31 @@ CompileOptions compile_options(const ResolvedOptions& options) {
   if (compile.threads == 0) compile.threads = compile.target.cores;
   compile.executors = make_executor_list(fmt::format("{}", fmt::join(options.get_list("executors"), ",")));
   if (options.has("dump")) compile.dump = options.get_text("dump");
-  if (options.has("recompute")) compile.recompute = recompute_options(options, options.get_text("recompute"));
   return compile;
 }
 
-RecomputeOptions recompute_options(const ResolvedOptions& options, const std::string& policy) {
+CompileOptions compile_options(const ResolvedOptions& options, const GptConfig& config) {
+  CompileOptions compile = compile_options(options);
+  if (options.has("recompute")) compile.recompute = recompute_options(options, config, options.get_text("recompute"));
+  return compile;
+}
+
+RecomputeOptions recompute_options(const ResolvedOptions& options, const GptConfig& config, const std::string& policy) {
   RecomputeOptions recompute = read_recompute_options(policy);
+  if (recompute.policy.path.empty()) {
+    const ModelSaveList own = model_save_list(config);
+    recompute.save_list = save_list_of(own.ops, fmt::format("the save list {}", own.name));
+    recompute.save_list_name = own.name;
+  }
   recompute.early_stop = !options.has("early_stop") || options.get_flag("early_stop");
   recompute.compat_eager = options.has("compat_eager") && options.get_flag("compat_eager");
   return recompute;
+}
+
+std::string save_list_text(const RecomputeOptions& recompute) {
+  const PolicySpec::Kind kind = recompute.policy.kind;
+  if (kind != PolicySpec::Kind::ops && kind != PolicySpec::Kind::alternate) return {};
+  return fmt::format("save list {}: {}", recompute.save_list_name, fmt::join(recompute.save_list.names(), ", "));
 }
 
 EngineOptions engine_options(const CompileOptions& compile) {

@@ -7,6 +7,7 @@
 
 #include "compiler/compile.h"
 #include "executor/engine.h"
+#include "nn/gpt_config.h"
 #include "options/resolved_options.h"
 #include "reprise/types.h"
 
@@ -15,8 +16,15 @@ namespace reprise {
 /// Compile options of a command with the options `threads` (all processors where it has none) and `executors`.
 CompileOptions compile_options(const ResolvedOptions& options);
 
-/// The recompute policy `policy` with the options that go with it; reads the file it names. UserError for either.
-RecomputeOptions recompute_options(const ResolvedOptions& options, const std::string& policy);
+/// The same for a command that trains `config`, with the option `recompute` where it is set.
+CompileOptions compile_options(const ResolvedOptions& options, const GptConfig& config);
+
+/// The recompute policy `policy` with the options that go with it, for a training step of `config`; reads the file it names.
+/// UserError for either.
+RecomputeOptions recompute_options(const ResolvedOptions& options, const GptConfig& config, const std::string& policy);
+
+/// The save list that the policy goes by: whose it is, and its ops; empty for policies without one.
+std::string save_list_text(const RecomputeOptions& recompute);
 
 /// Engine options that go with them.
 EngineOptions engine_options(const CompileOptions& compile);

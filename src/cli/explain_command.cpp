@@ -13,6 +13,7 @@
 
 #include "analysis/storage.h"
 #include "base/error.h"
+#include "base/log.h"
 #include "base/nearest.h"
 #include "cli/commands.h"
 #include "cli/execution.h"
@@ -119,7 +120,7 @@ std::vector<Switch> switches(const ResolvedOptions& options, const GptConfig& co
   for (const std::string policy : {"none", "auto", "ops", "full"}) {
     if (policy == options.get_text("recompute")) continue;
     Switch one{"--recompute " + policy, now, compile};
-    one.compile.recompute = recompute_options(options, policy);
+    one.compile.recompute = recompute_options(options, config, policy);
     all.push_back(std::move(one));
   }
   const auto with = [&](const std::string& name, std::string_view option, OptionValue value) {
@@ -131,18 +132,22 @@ std::vector<Switch> switches(const ResolvedOptions& options, const GptConfig& co
   const std::int64_t batch = options.get_int("micro_batch_size");
   if (batch % 2 == 0) with(fmt::format("--micro_batch_size {}", batch / 2), "micro_batch_size", batch / 2);
   if (options.get_text("dtype") == "float32") with("--dtype bfloat16", "dtype", std::string("bfloat16"));
+  // Clipping needs every gradient before the first update.
+  if (options.get_number("max_norm") > 0) with("--max_norm 0", "max_norm", 0.0);
   return all;
 }
 
 int explain_peak(const ResolvedOptions& options) {
   const GptConfig config = model_of(options);
-  const CompileOptions compile = compile_options(options);
+  const CompileOptions compile = compile_options(options, config);
   const ExplainedStep step = compile_step(training_request(options, config), compile);
   const MemoryReport report = report_memory(step.training.step);
   const auto node_count = step.training.step.claimed.trace.nodes.size();
+  for (const std::string& warning : step.training.warnings) log_warning(warning);
   std::string text = fmt::format("peak {}: {} at {}, node {} of {}\n", format_bytes(step.layout.peak_bytes()), format_bytes(report.live_bytes), report.peak, report.position, node_count);
   text += fmt::format("  {:>10}  parameters and states, beside all that follows\n", format_bytes(step.layout.persistent_bytes));
   for (const auto& [kind, bytes] : report.by_kind()) text += fmt::format("  {:>10}  {}\n", format_bytes(bytes), kind);
+  if (const std::string list = save_list_text(compile.recompute); !list.empty()) text += "\n" + list + "\n";
   text += "\nby block\n" + by_block(report);
   text += "\nlargest values\n" + list_live(step, report);
   const std::optional<std::int64_t> second = second_peak(step.training.step, report.position);
@@ -182,7 +187,7 @@ std::string lines_of_plan(const RecomputePlan& plan, const std::string& name) {
 
 int explain_value(const ResolvedOptions& options) {
   const GptConfig config = model_of(options);
-  const ExplainedStep step = compile_step(training_request(options, config), compile_options(options));
+  const ExplainedStep step = compile_step(training_request(options, config), compile_options(options, config));
   const Trace& trace = step.training.step.claimed.trace;
   const ValueId value = find_value(trace, options.get_text("value"));
   const StorageMap storage(trace);

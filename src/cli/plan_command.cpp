@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // `reprise plan`: what each recompute policy keeps, runs again and needs, for a model of any size. No weights are made.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/log.h"
@@ -25,17 +28,19 @@ constexpr std::array<std::string_view, 6> kCompared{"none", "auto", "ops", "alte
 
 struct PolicyRow {
   std::string policy;
+  RecomputeOptions recompute;
   CompiledTraining training;
   EngineLayout layout;
   MemoryReport memory;
 };
 
-PolicyRow plan_policy(const ResolvedOptions& options, const TrainingTraces& traces, const std::string& policy) {
+PolicyRow plan_policy(const ResolvedOptions& options, const GptConfig& config, const TrainingTraces& traces, const std::string& policy) {
   CompileOptions compile = compile_options(options);
-  compile.recompute = recompute_options(options, policy);
+  compile.recompute = recompute_options(options, config, policy);
   PolicyRow row;
   row.policy = policy;
   row.training = compile_training(traces, compile);
+  row.recompute = std::move(compile.recompute);
   std::vector<CompiledTrace> programs = {row.training.step};
   if (row.training.accumulate) programs.push_back(*row.training.accumulate);
   row.layout = lay_out_engine(programs);
@@ -43,20 +48,46 @@ PolicyRow plan_policy(const ResolvedOptions& options, const TrainingTraces& trac
   return row;
 }
 
-/// Persistent bytes by what they are: parameters, and the states beside them.
-struct Persistent {
-  std::int64_t parameters = 0;
-  std::int64_t states = 0;
-};
+using Parts = std::vector<std::pair<std::string, std::int64_t>>;
 
-Persistent persistent_of(const PolicyRow& row) {
-  Persistent bytes;
-  for (const TraceInput& input : row.training.step.claimed.trace.inputs) {
-    const std::int64_t size = row.training.step.claimed.trace.type(input.value).bytes();
-    if (input.role == Role::param) bytes.parameters += size;
-    if (input.role == Role::state) bytes.states += size;
+/// Persistent bytes by what they are.
+Parts persistent_parts(const PolicyRow& row) {
+  std::map<std::string, std::string> state_kinds;
+  for (const StepParameter& parameter : row.training.parameters) {
+    for (const std::string& moment : {parameter.first_moment, parameter.second_moment}) state_kinds.emplace(moment, "moments");
+    state_kinds.emplace(parameter.master, "masters");
+    state_kinds.emplace(parameter.accumulator, "accumulators");
   }
-  return bytes;
+  Parts parts{{"parameters", 0}, {"moments", 0}, {"masters", 0}, {"accumulators", 0}, {"tables", 0}};
+  const Trace& trace = row.training.step.claimed.trace;
+  for (const TraceInput& input : trace.inputs) {
+    if (input.role != Role::param && input.role != Role::state) continue;
+    const auto found = state_kinds.find(trace[input.value].name);
+    const std::string kind = input.role == Role::param ? "parameters" : found == state_kinds.end() ? "tables" : found->second;
+    const auto part = std::find_if(parts.begin(), parts.end(), [&](const auto& one) { return one.first == kind; });
+    part->second += trace.type(input.value).bytes();
+  }
+  return parts;
+}
+
+/// Everything that the peak of a step consists of, by what it is; the sum is the predicted peak. Activations of the vocabulary's
+/// width are logits, whatever else they are.
+Parts peak_parts(const PolicyRow& row, const GptConfig& config) {
+  Parts parts = persistent_parts(row);
+  std::int64_t rest = row.layout.peak_bytes();
+  const std::string width = fmt::format(", {}]", config.padded_vocab_size);
+  std::map<std::string, std::int64_t> live;
+  for (const LiveValue& value : row.memory.live) {
+    const bool is_logits = value.kind != "gradient" && value.type.ends_with(width);
+    live[is_logits ? "logits" : value.kind] += value.bytes;
+  }
+  Parts transient(live.begin(), live.end());
+  std::stable_sort(transient.begin(), transient.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
+  parts.insert(parts.end(), transient.begin(), transient.end());
+  parts.emplace_back("library", row.layout.library_bytes);
+  for (const auto& [kind, bytes] : parts) rest -= bytes;
+  parts.emplace_back("unused", rest);
+  return parts;
 }
 
 std::string table(const std::vector<PolicyRow>& rows) {
@@ -70,35 +101,38 @@ std::string table(const std::vector<PolicyRow>& rows) {
   return text;
 }
 
-/// What fills the peak of a step, largest kind first.
-std::string composition(const PolicyRow& row) {
-  const Persistent persistent = persistent_of(row);
+std::string composition(const PolicyRow& row, const GptConfig& config) {
   std::string text = fmt::format("peak of {}: {} at {}\n", row.policy, format_bytes(row.layout.peak_bytes()), row.memory.peak);
-  const auto line = [&](std::string_view name, std::int64_t bytes) {
-    if (bytes > 0) text += fmt::format("  {:<12} {:>15} bytes  {:>10}\n", name, bytes, format_bytes(bytes));
-  };
-  line("parameters", persistent.parameters);
-  line("states", persistent.states);
-  for (const auto& [kind, bytes] : row.memory.by_kind()) line(kind, bytes);
-  line("unused", row.layout.arena_bytes - row.layout.persistent_bytes - row.memory.live_bytes);
-  line("library", row.layout.library_bytes);
+  for (const auto& [kind, bytes] : peak_parts(row, config)) {
+    if (bytes > 0) text += fmt::format("  {:<12} {:>15} bytes  {:>10}\n", kind, bytes, format_bytes(bytes));
+  }
   return text;
 }
 
-Json json_row(const PolicyRow& row) {
-  const Persistent persistent = persistent_of(row);
-  Json kinds = Json::object({{"parameters_bytes", persistent.parameters}, {"states_bytes", persistent.states}});
-  for (const auto& [kind, bytes] : row.memory.by_kind()) kinds.set(kind + "_bytes", bytes);
-  kinds.set("library_bytes", row.layout.library_bytes);
-  return Json::object({{"policy", row.policy},
-                       {"saved_for_backward_bytes", row.training.saved.bytes},
-                       {"saved_for_backward_count", static_cast<std::int64_t>(row.training.saved.values.size())},
-                       {"recomputed_flops_percent", row.training.flops.recomputed_percent()},
-                       {"predicted_memory_bytes", row.layout.peak_bytes()},
-                       {"persistent_bytes", row.layout.persistent_bytes},
-                       {"transient_bytes", row.layout.transient_bytes},
-                       {"peak_at", row.memory.peak},
-                       {"peak", std::move(kinds)}});
+/// The save lists that policies go by, each once.
+std::string save_lists(const std::vector<PolicyRow>& rows) {
+  std::vector<std::string> lines;
+  for (const PolicyRow& row : rows) {
+    const std::string line = save_list_text(row.recompute);
+    if (!line.empty() && std::find(lines.begin(), lines.end(), line) == lines.end()) lines.push_back(line);
+  }
+  return lines.empty() ? std::string() : fmt::format("\n{}\n", fmt::join(lines, "\n"));
+}
+
+Json json_row(const PolicyRow& row, const GptConfig& config) {
+  Json kinds = Json::object();
+  for (const auto& [kind, bytes] : peak_parts(row, config)) kinds.set(kind + "_bytes", bytes);
+  Json json = Json::object({{"policy", row.policy},
+                            {"saved_for_backward_bytes", row.training.saved.bytes},
+                            {"saved_for_backward_count", static_cast<std::int64_t>(row.training.saved.values.size())},
+                            {"recomputed_flops_percent", row.training.flops.recomputed_percent()},
+                            {"predicted_memory_bytes", row.layout.peak_bytes()},
+                            {"persistent_bytes", row.layout.persistent_bytes},
+                            {"transient_bytes", row.layout.transient_bytes},
+                            {"peak_at", row.memory.peak},
+                            {"peak", std::move(kinds)}});
+  if (!save_list_text(row.recompute).empty()) json.set("save_list", row.recompute.save_list_name);
+  return json;
 }
 
 void write_pictures(const ResolvedOptions& options, const GptConfig& config, const std::vector<PolicyRow>& rows) {
@@ -118,10 +152,10 @@ int run_plan(const ResolvedOptions& options) {
   if (options.has("recompute")) policies.push_back(options.get_text("recompute"));
   else policies.assign(kCompared.begin(), kCompared.end());
   std::vector<PolicyRow> rows;
-  for (const std::string& policy : policies) rows.push_back(plan_policy(options, traces, policy));
+  for (const std::string& policy : policies) rows.push_back(plan_policy(options, config, traces, policy));
 
-  std::string text = table(rows);
-  for (const PolicyRow& row : rows) text += "\n" + composition(row);
+  std::string text = table(rows) + save_lists(rows);
+  for (const PolicyRow& row : rows) text += "\n" + composition(row, config);
   for (const PolicyRow& row : rows) {
     for (const std::string& warning : row.training.warnings) log_warning(warning);
   }
@@ -130,7 +164,7 @@ int run_plan(const ResolvedOptions& options) {
   if (!on_output) fmt::print("{}", text);
   if (options.has("json")) {
     Json list = Json::array();
-    for (const PolicyRow& row : rows) list.push_back(json_row(row));
+    for (const PolicyRow& row : rows) list.push_back(json_row(row, config));
     write_text_file(options.get_text("json"), write_json(Json::object({{"schema_version", 1}, {"model_name", config.name}, {"policies", std::move(list)}}), 2) + "\n");
   }
   if (options.has("svg")) write_pictures(options, config, rows);

@@ -171,7 +171,7 @@ TrainerOptions trainer_options(const ResolvedOptions& options, const ModelSource
   train.save_interval = options.get_int("save_interval");
   train.keep_last = options.get_int("keep_last");
   train.log_interval = options.get_int("log_interval");
-  train.compile = compile_options(options);
+  train.compile = compile_options(options, train.config);
   train.resume_command = resume_command(run);
   return train;
 }
@@ -196,9 +196,10 @@ std::string model_line(const TrainerOptions& train) {
                      isa_title(train.compile.target.isa));
 }
 
-std::string memory_line(const ResolvedOptions& options, std::int64_t predicted, std::uint64_t available) {
-  return fmt::format("memory  predicted {} ({} available) · recompute {}{}", format_bytes(predicted),
-                     format_bytes(static_cast<std::int64_t>(available)), options.get_text("recompute"), options.given("recompute") ? "" : " (default)");
+std::string memory_line(const ResolvedOptions& options, const RecomputeOptions& recompute, std::int64_t predicted, std::uint64_t available) {
+  const std::string list = save_list_text(recompute).empty() ? "" : fmt::format(", save list {}", recompute.save_list_name);
+  return fmt::format("memory  predicted {} ({} available) · recompute {}{}{}", format_bytes(predicted), format_bytes(static_cast<std::int64_t>(available)),
+                     options.get_text("recompute"), options.given("recompute") ? "" : " (default)", list);
 }
 
 RunDirectory make_run(const ResolvedOptions& options) {
@@ -236,8 +237,9 @@ int train_in(const RunDirectory& run, const ResolvedOptions& options, const std:
   }
   if (options.get_flag("check_recompute") && !report_recompute_check(options, training_recompute_difference(train))) return kExitNo;
   const std::uint64_t available = available_memory_bytes();
+  const RecomputeOptions recompute = train.compile.recompute;
   Trainer trainer(std::move(train), run, data, resume);
-  if (!options.get_flag("quiet")) print_error(memory_line(options, trainer.engine().predicted_peak_bytes(), available) + "\n");
+  if (!options.get_flag("quiet")) print_error(memory_line(options, recompute, trainer.engine().predicted_peak_bytes(), available) + "\n");
 
   run.forget_replaced();
   look_for_stop_signals();

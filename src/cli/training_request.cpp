@@ -24,7 +24,7 @@ TrainingRequest training_request(const ResolvedOptions& options, const GptConfig
   TrainingRequest request;
   request.forward = trace_forward_loss(config, trace).trace;
   if (options.has("trainable")) request.trainable = fmt::format("{}", fmt::join(options.get_list("trainable"), ","));
-  request.adamw.max_norm = 1;
+  request.adamw.max_norm = options.get_number("max_norm");
   request.adamw.master_weights = options.get_flag("master_weights");
   if (trace.dtype != DType::float32 && !request.adamw.master_weights) request.adamw.rounding = rounding_option(options);
   request.accumulate = options.has("global_batch_size") && options.get_int("global_batch_size") > trace.batch;

@@ -72,7 +72,8 @@ constexpr std::array kRows{
     OptionRow{.name = "warmup_steps", .kind = integer, .group = schedule, .commands = kTrain, .minimum = 0,
               .help = "steps over which the learning rate rises; 100 by default, but at most a tenth of max_steps"},
 
-    OptionRow{.name = "max_norm", .kind = number, .group = optimizer, .commands = kTrain, .default_text = "1", .minimum = 0,
+    OptionRow{.name = "max_norm", .kind = number, .group = optimizer,
+              .commands = kTrain | only(Command::plan) | only(Command::explain) | only(Command::trace), .default_text = "1", .minimum = 0,
               .help = "gradients are scaled down to this global norm; 0 is no clipping"},
     OptionRow{.name = "weight_decay", .kind = number, .group = optimizer, .commands = kTrain, .default_text = "0.1", .minimum = 0,
               .help = "decay of matrices; vectors have none"},
