@@ -36,15 +36,35 @@ std::vector<Example> console_examples(const std::string& markdown) {
   return examples;
 }
 
-TEST(Documents, TraceShowsWhatTheProgramPrints) {
-  const std::filesystem::path source = test::source_directory();
-  const std::vector<Example> examples = console_examples(get_file(source / "docs/trace.md"));
-  ASSERT_GE(examples.size(), 5U);
+/// What a command of a document prints, run where the repository lies.
+std::string output_of(const std::string& command) {
   const std::string folder = std::filesystem::path(REPRISE_BINARY).parent_path();
-  for (const Example& example : examples) {
-    const std::string script = "cd '" + source.string() + "'; PATH='" + folder + "':$PATH; { " + example.command + "; } 2>&1";
-    EXPECT_EQ(run_program({"/bin/sh", "-c", script}).out, example.output) << example.command;
+  const std::string script = "cd '" + test::source_directory().string() + "'; PATH='" + folder + "':$PATH; { " + command + "; } 2>&1";
+  return run_program({"/bin/sh", "-c", script}).out;
+}
+
+TEST(Documents, ShowWhatTheProgramPrints) {
+  std::size_t count = 0;
+  for (const char* document : {"docs/trace.md", "docs/recompute.md"}) {
+    for (const Example& example : console_examples(get_file(test::source_directory() / document))) {
+      EXPECT_EQ(output_of(example.command), example.output) << document << ": " << example.command;
+      ++count;
+    }
   }
+  EXPECT_GE(count, 8U);
+}
+
+TEST(Documents, ShowPicturesThatTheProgramDraws) {
+  const std::filesystem::path source = test::source_directory();
+  std::istringstream stream(get_file(source / "docs/recompute.md"));
+  std::size_t count = 0;
+  for (std::string line; std::getline(stream, line);) {
+    const std::size_t at = line.find("docs/pictures/");
+    if (!line.starts_with("reprise plan ") || at == std::string::npos) continue;
+    EXPECT_TRUE(output_of(line.substr(0, at) + "-") == get_file(source / line.substr(at))) << "draw it again: " << line;
+    ++count;
+  }
+  EXPECT_EQ(count, 2U);
 }
 
 TEST(Documents, TraceShowsTheExampleFile) {
@@ -52,15 +72,29 @@ TEST(Documents, TraceShowsTheExampleFile) {
   EXPECT_NE(get_file(source / "docs/trace.md").find("```\n" + get_file(source / "docs/example.trace") + "```\n"), std::string::npos);
 }
 
-/// Whether the README's links to files of the repository lead somewhere.
+/// A document without its blocks of code.
+std::string prose(const std::string& markdown) {
+  std::string text;
+  std::istringstream stream(markdown);
+  bool inside = false;
+  for (std::string line; std::getline(stream, line);) {
+    if (line.starts_with("```")) inside = !inside;
+    if (!inside) text += line + "\n";
+  }
+  return text;
+}
+
+/// Whether links to files of the repository lead somewhere.
 TEST(Documents, LinksLeadToFiles) {
   const std::filesystem::path source = test::source_directory();
-  const std::string text = get_file(source / "README.md");
-  ASSERT_FALSE(text.empty());
-  for (std::size_t at = text.find("]("); at != std::string::npos; at = text.find("](", at + 1)) {
-    const std::string target = text.substr(at + 2, text.find_first_of("#)", at) - at - 2);
-    if (target.starts_with("http") || target.empty()) continue;
-    EXPECT_TRUE(std::filesystem::exists(source / target)) << target;
+  for (const char* document : {"README.md", "docs/recompute.md"}) {
+    const std::string text = prose(get_file(source / document));
+    ASSERT_FALSE(text.empty());
+    for (std::size_t at = text.find("]("); at != std::string::npos; at = text.find("](", at + 1)) {
+      const std::string target = text.substr(at + 2, text.find_first_of("#)", at) - at - 2);
+      if (target.starts_with("http") || target.empty()) continue;
+      EXPECT_TRUE(std::filesystem::exists((source / document).parent_path() / target)) << document << ": " << target;
+    }
   }
 }
 
