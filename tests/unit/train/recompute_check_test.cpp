@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <vector>
 
 #include "executor/loops/executor.h"
 #include "executor/onednn/executor.h"
@@ -18,7 +19,7 @@ struct CheckCase {
   double dropout = 0;
 };
 
-class RecomputeCheck : public ::testing::TestWithParam<CheckCase> {};
+class PoliciesOfSteps : public ::testing::TestWithParam<CheckCase> {};
 
 GptProgramOptions options_of(const CheckCase& test) {
   GptProgramOptions options;
@@ -41,21 +42,23 @@ CompileOptions compile_with(const std::string& policy) {
   return compile;
 }
 
-TEST_P(RecomputeCheck, KeepsTheBitsUnderEveryPolicy) {
+TEST_P(PoliciesOfSteps, KeepsTheBitsUnderEveryPolicy) {
   const GptProgramOptions options = options_of(GetParam());
-  for (const char* policy : {"auto", "ops", "alternate", "layers:2", "full", "regions:block0"}) {
-    EXPECT_EQ(recompute_difference(options, compile_with(policy), 3).value_or(""), "") << policy;
+  std::vector<RecomputeOptions> all;
+  for (const char* policy : {"auto", "ops", "alternate", "layers:2", "full", "regions:block0"}) all.push_back(compile_with(policy).recompute);
+  for (const char* policy : {"full", "alternate"}) {
+    all.push_back(compile_with(policy).recompute);
+    all.back().early_stop = false;
   }
-  CompileOptions whole = compile_with("full");
-  whole.recompute.early_stop = false;
-  EXPECT_EQ(recompute_difference(options, whole, 3).value_or(""), "");
-  whole = compile_with("alternate");
-  whole.recompute.early_stop = false;
-  whole.recompute.compat_eager = true;
-  EXPECT_EQ(recompute_difference(options, whole, 3).value_or(""), "");
+  all.back().compat_eager = true;
+  for (const auto compared : {RecomputeCheck::Compared::gradients, RecomputeCheck::Compared::step}) {
+    const RecomputeCheck check(options, compile_with("none"), 3, compared);
+    for (const RecomputeOptions& recompute : all) EXPECT_EQ(check.difference(recompute).value_or(""), "") << recompute.policy.str();
+  }
+  EXPECT_EQ(recompute_difference(options, compile_with("full"), 3).value_or(""), "");
 }
 
-TEST_P(RecomputeCheck, SavesLessTheMoreRunsAgain) {
+TEST_P(PoliciesOfSteps, SavesLessTheMoreRunsAgain) {
   const GptProgramOptions options = options_of(GetParam());
   const auto step = [&](const char* policy) { return *compile_gpt(options, compile_with(policy)).training; };
   const CompiledTraining none = step("none");
@@ -72,7 +75,7 @@ TEST_P(RecomputeCheck, SavesLessTheMoreRunsAgain) {
   EXPECT_LT(full.flops.recomputed_percent(), 100.0 / 3) << "at most the forward again, and a step is three";
 }
 
-TEST_P(RecomputeCheck, APlanReadFromAFileIsThePlan) {
+TEST_P(PoliciesOfSteps, APlanReadFromAFileIsThePlan) {
   const GptProgramOptions options = options_of(GetParam());
   const CompiledTraining full = *compile_gpt(options, compile_with("full")).training;
   CompileOptions read = compile_with("file:plan.txt");
@@ -81,7 +84,7 @@ TEST_P(RecomputeCheck, APlanReadFromAFileIsThePlan) {
   EXPECT_EQ(again.step.claimed, full.step.claimed);
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, RecomputeCheck,
+INSTANTIATE_TEST_SUITE_P(Models, PoliciesOfSteps,
                          ::testing::Values(CheckCase{"toy-gpt", DType::float32, 0.1}, CheckCase{"toy-llama", DType::float32, 0}, CheckCase{"toy-neox", DType::bfloat16, 0.1}),
                          [](const ::testing::TestParamInfo<CheckCase>& tested) {
                            std::string name = tested.param.model;
