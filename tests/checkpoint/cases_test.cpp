@@ -106,7 +106,7 @@ TEST_P(MeasuredCase, IsRightAndCostsNoMore) {
     const std::vector<HostTensor> found = outputs_of(one, form);
     ASSERT_EQ(found.size(), expected.size());
     bool same = true;
-    for (std::size_t o = 0; o < found.size(); ++o) same = same && same_bits(found[o].bytes(), expected[o].bytes());
+    for (std::size_t o = 0; o < found.size(); ++o) same = same && equal_bytes(found[o].bytes(), expected[o].bytes());
     EXPECT_TRUE(same);
     std::cout << fmt::format("| {} | {} | {} | {} | {} | {} |\n", one.name, figure.form, kOutcomes[static_cast<int>(figure.outcome)],
                              cell(there), same ? "right" : "wrong", cell(here));

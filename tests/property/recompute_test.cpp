@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <random>
 #include <set>
 
@@ -112,8 +111,7 @@ std::string random_policy(Dice& dice) {
 void expect_same_bits(const std::vector<HostTensor>& found, const std::vector<HostTensor>& expected, const std::string& what) {
   ASSERT_EQ(found.size(), expected.size());
   for (std::size_t i = 0; i < found.size(); ++i) {
-    ASSERT_EQ(found[i].bytes().size(), expected[i].bytes().size());
-    EXPECT_EQ(std::memcmp(found[i].bytes().data(), expected[i].bytes().data(), found[i].bytes().size()), 0) << what << ", output " << i;
+    EXPECT_TRUE(equal_bytes(found[i].bytes(), expected[i].bytes())) << what << ", output " << i;
   }
 }
 
@@ -127,7 +125,7 @@ void expect_planned_run(const ClaimedTrace& applied, const std::vector<HostTenso
   test::set_all(engine, program, inputs);
   program.run();
   for (std::size_t o = 0; o < expected.size(); ++o) {
-    EXPECT_EQ(std::memcmp(program.output(o).data(), expected[o].bytes().data(), expected[o].bytes().size()), 0) << what << ", output " << o << " of the engine";
+    EXPECT_TRUE(equal_bytes(program.output(o), expected[o].bytes())) << what << ", output " << o << " of the engine";
   }
 }
 

@@ -4,7 +4,6 @@
 
 #include <gtest/gtest.h>
 
-#include <cstring>
 #include <functional>
 #include <span>
 #include <string>
@@ -13,6 +12,7 @@
 
 #include "analysis/saved.h"
 #include "autograd/differentiate.h"
+#include "base/bytes.h"
 #include "base/target.h"
 #include "executor/claim_trace.h"
 #include "executor/reference_executor.h"
@@ -57,10 +57,6 @@ inline ClaimedTrace joint_of(const std::function<void(Tracer&)>& model, std::str
   return claim_trace(joint_trace_of(model, trainable), reference_only(), Target{}, 1);
 }
 
-inline bool same_bits(std::span<const std::byte> a, std::span<const std::byte> b) {
-  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size()) == 0;
-}
-
 struct Recomputed {
   ClaimedTrace claimed;  // without the plan
   RecomputePlan plan;
@@ -101,7 +97,7 @@ inline Recomputed recompute(ClaimedTrace claimed, const RecomputeOptions& option
   const std::vector<HostTensor> expected = interpret(result.claimed.trace, inputs);
   const std::vector<HostTensor> found = interpret(result.applied.trace, inputs);
   for (std::size_t o = 0; o < expected.size(); ++o) {
-    EXPECT_TRUE(same_bits(found[o].bytes(), expected[o].bytes()))
+    EXPECT_TRUE(equal_bytes(found[o].bytes(), expected[o].bytes()))
         << "output " << o << " under " << result.plan.policy << "\n" << print_trace(result.applied.trace);
   }
   return result;

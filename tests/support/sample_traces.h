@@ -2,13 +2,13 @@
 // Traces made by hand or at random, their inputs, and engines that run them, for the tests of memory and execution.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <random>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/bytes.h"
 #include "base/error.h"
 #include "executor/claim_trace.h"
 #include "executor/engine.h"
@@ -72,8 +72,7 @@ inline void set_all(Engine& engine, Program& program, const std::vector<HostTens
     if (input.role != Role::param && input.role != Role::state) {
       program.set_input(i, inputs[i].bytes());
     } else {
-      const std::span<const std::byte> bytes = inputs[i].bytes();
-      std::copy(bytes.begin(), bytes.end(), engine.bytes(trace[input.value].name).begin());
+      copy_bytes(engine.bytes(trace[input.value].name), inputs[i].bytes());
     }
   }
 }

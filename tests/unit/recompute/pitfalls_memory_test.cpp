@@ -128,7 +128,7 @@ TEST(PitfallsOfMemory, ARegionThatEndsInAnOpThatKeepsItsOutputsTakesTheSameMemor
       first.assign(gradient.begin(), gradient.end());
       live = test::live_allocation_count();
     }
-    ASSERT_TRUE(test::same_bits(gradient, first)) << "step " << step;
+    ASSERT_TRUE(equal_bytes(gradient, first)) << "step " << step;
   }
   EXPECT_EQ(test::live_allocation_count(), live);
   EXPECT_EQ(engine.addressed_bytes(), engine.predicted_peak_bytes());
@@ -184,7 +184,7 @@ TEST(PitfallsOfMemory, TheFirstOfTwoTokenCountsRunsOnAsItWasCompiled) {
     program.run();
     const std::vector<HostTensor> expected = interpret(one.claimed.trace, inputs);
     for (std::size_t o = 0; o < expected.size(); ++o) {
-      EXPECT_TRUE(test::same_bits(program.output(o), expected[o].bytes())) << one.applied.trace.name << ", output " << o;
+      EXPECT_TRUE(equal_bytes(program.output(o), expected[o].bytes())) << one.applied.trace.name << ", output " << o;
     }
     return &program;
   };

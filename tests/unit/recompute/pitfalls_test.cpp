@@ -101,7 +101,7 @@ TEST(Pitfalls, ACustomFunctionWhoseSavedTensorIsChangedInPlaceHasRightGradients)
       const std::vector<HostTensor> found = with_saved_changed(input_changes, false, policy);
       ASSERT_EQ(found.size(), expected.size());
       for (std::size_t o = 0; o < found.size(); ++o) {
-        EXPECT_TRUE(test::same_bits(found[o].bytes(), expected[o].bytes())) << policy << ", output " << o;
+        EXPECT_TRUE(equal_bytes(found[o].bytes(), expected[o].bytes())) << policy << ", output " << o;
       }
     }
   }
