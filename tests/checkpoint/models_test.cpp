@@ -38,7 +38,7 @@ void expect_same_gradients(GptConfig config) {
   options.micro_batch_size = 2;
   CompileOptions compile;
   compile.target = detect_target();
-  compile.threads = 2;
+  compile.threads = 1;
   compile.executors = {&onednn_executor(), &loops_executor()};
   const RecomputeCheck check(options, compile, 3, RecomputeCheck::Compared::gradients);
   for (const char* const policy : {"none", "tags", "full", "layers:2", "ops", "alternate", "regions:block0", "auto"}) {
