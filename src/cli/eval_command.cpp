@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cmath>
 #include <filesystem>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -64,16 +65,25 @@ WeightedModel find_weighted_model(const std::string& text, std::span<const std::
   return {run / "model", fs::path(text), read_config(run / "model", ignored)};
 }
 
-GptProgramOptions program_options(const ResolvedOptions& options, const GptConfig& config) {
+/// `most_tokens`: the data holds no more; nothing when that is not known. Rows and windows are no larger than it can fill.
+GptProgramOptions program_options(const ResolvedOptions& options, const GptConfig& config, std::optional<std::uint64_t> most_tokens) {
+  constexpr std::uint64_t kStep = 16;
+  std::int64_t at_once = kTokensAtOnce;
+  std::int64_t window = config.block_size;
+  if (most_tokens && *most_tokens < static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()) / 2) {
+    const auto filled = static_cast<std::int64_t>((*most_tokens / kStep + 1) * kStep);
+    at_once = std::min(at_once, filled);
+    window = std::min(window, filled);
+  }
   GptProgramOptions programs;
   programs.config = config;
   programs.dtype = dtype_option(options);
-  programs.block_size = options.has("block_size") ? options.get_int("block_size") : config.block_size;
+  programs.block_size = options.has("block_size") ? options.get_int("block_size") : window;
   if (programs.block_size > config.block_size) {
     throw UserError(fmt::format("block_size must be at most the model's, {}, not {}", config.block_size, programs.block_size));
   }
   programs.micro_batch_size = options.has("micro_batch_size") ? options.get_int("micro_batch_size")
-                                                              : std::max<std::int64_t>(1, kTokensAtOnce / programs.block_size);
+                                                              : std::max<std::int64_t>(1, at_once / programs.block_size);
   programs.train = false;
   programs.evaluate = true;
   programs.packed = true;
@@ -242,13 +252,13 @@ int run_eval(const ResolvedOptions& options) {
     throw UserError(fmt::format("{}: the tokenizer has more tokens than the model; take the one the model was trained with: {} and {}",
                                 model.folder.string(), tokenizer->vocab_size(), model.config.config.padded_vocab_size));
   }
-  const GptProgramOptions request = program_options(options, model.config.config);
+  const DataFiles files = find_data_files(options.get_list("data"), *parse_data_format(options.get_text("data_format")));
+  for (const std::string& skipped : files.skipped) log_warning(skipped);
+  const GptProgramOptions request = program_options(options, model.config.config, plain_bytes(files));
   ScoringOptions scoring{request.block_size, options.has("stride") ? options.get_int("stride") : request.block_size, request.micro_batch_size};
   if (scoring.stride > scoring.block_size) {
     throw UserError(fmt::format("stride must be at most block_size, {}, so that no token is left out, not {}", scoring.block_size, scoring.stride));
   }
-  const DataFiles files = find_data_files(options.get_list("data"), *parse_data_format(options.get_text("data_format")));
-  for (const std::string& skipped : files.skipped) log_warning(skipped);
   OutputFile json(output_path(options, "json"));
   OutputFile per_document(output_path(options, "per_document"));
 

@@ -208,6 +208,17 @@ DataFiles find_data_files(std::span<const std::string> paths, DataFormat format)
   return found;
 }
 
+std::optional<std::uint64_t> plain_bytes(const DataFiles& files) {
+  std::uint64_t total = 0;
+  for (const DataFile& file : files.files) {
+    if (file.stream) return std::nullopt;
+    const MappedFile raw = MappedFile::open(file.path, Access::sequential);
+    if (compression_of(raw.bytes()) != Compression::none) return std::nullopt;
+    total += raw.bytes().size();
+  }
+  return total;
+}
+
 MappedFile open_data_file(const DataFile& file, const fs::path& spool) {
   MappedFile raw = file.stream ? spool_stream(file, spool) : MappedFile::open(file.path, Access::sequential);
   const Compression compression = compression_of(raw.bytes());

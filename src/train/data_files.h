@@ -45,6 +45,9 @@ struct DataFiles {
 /// is a .bin without header or a .json, or text and tokens come together.
 DataFiles find_data_files(std::span<const std::string> paths, DataFormat format);
 
+/// Bytes of all the files, which hold no more tokens than that; nothing where it shows only in reading: compressed files, streams.
+std::optional<std::uint64_t> plain_bytes(const DataFiles& files);
+
 /// The content of a file, decompressed, as memory that the system may take back: the file's own mapping, or one of a spool file
 /// in `spool` (io/spool_file.h). UserError when it is missing or damaged, and for a stream of text that holds a zero byte.
 MappedFile open_data_file(const DataFile& file, const std::filesystem::path& spool);

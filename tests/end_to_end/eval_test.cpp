@@ -88,6 +88,17 @@ TEST_F(Eval, BatchesChangeNothingAndStridesGiveContext) {
   EXPECT_NE(overlapping.find("loss")->number(), one.find("loss")->number());
 }
 
+TEST_F(Eval, WindowsAreNoLongerThanTheDataCanFill) {
+  put_file(at("short.txt"), "a few short words");
+  const Json own = figures({}, "run", "short.txt");
+  EXPECT_EQ(own.find("block_size")->integer(), 32);
+  const Json whole = figures({"--block_size", "64"}, "run", "short.txt");
+  EXPECT_EQ(whole.find("block_size")->integer(), 64);
+  EXPECT_EQ(own.find("tokens")->integer(), whole.find("tokens")->integer());
+  EXPECT_NEAR(own.find("loss")->number(), whole.find("loss")->number(), 1e-5);
+  EXPECT_EQ(figures({}, "run", "lines.jsonl.gz").find("block_size")->integer(), 64);
+}
+
 TEST_F(Eval, DtypesAgree) {
   const double loss = figures({}).find("loss")->number();
   EXPECT_NEAR(figures({"--dtype", "float64"}).find("loss")->number(), loss, 1e-4 * loss);
