@@ -99,43 +99,104 @@ std::size_t thread_bytes(const ProductTable<E, T>& table, ProductBlocks blocks) 
   return (table.workspace(blocks) * sizeof(T) + 63) / 64 * 64;
 }
 
-/// Multiplies batch entries into c (dense matrices [m, n] of T). The longer side of each is split over the threads in whole tiles.
+/// A strip of a bfloat16 product: the float32 sums of so many rows and columns are made and rounded before the next. The columns are
+/// enough for packing a block of A again to cost next to nothing.
+struct Strip {
+  std::size_t rows = 0;
+  std::size_t columns = 0;
+};
+
 template <class E, class T>
-void run_product(const ProductTable<E, T>& table, const Product& product, ThreadPool& pool, const E* a, const E* b, T* c, std::byte* workspace) {
+Strip strip_of(const ProductTable<E, T>& table, ProductBlocks blocks) {
+  constexpr std::size_t kColumns = 2048;
+  const auto up = [](std::size_t x, std::size_t to) { return (x + to - 1) / to * to; };
+  return {up(blocks.rows, table.tile_rows), up(kColumns, table.tile_columns)};
+}
+
+/// Rows [row_begin, row_end) and columns [column_begin, column_end) of one matrix of a batch.
+struct Part {
+  std::int64_t entry, row_begin, row_end, column_begin, column_end;
+};
+
+/// Calls work(part, thread) so that the parts make up the product. The longer side of each matrix is split over the threads in whole tiles.
+template <class E, class T, class Work>
+void split_product(const ProductTable<E, T>& table, const Product& product, ThreadPool& pool, Work&& work) {
   const bool by_rows = product.m >= product.n;
   const std::int64_t extent = by_rows ? product.m : product.n;
   const auto tile = static_cast<std::int64_t>(by_rows ? table.tile_rows : table.tile_columns);
   const std::int64_t tiles = (extent + tile - 1) / tile;
-  const std::size_t bytes = thread_bytes(table, product.blocks);
   pool.parallel_for(static_cast<std::size_t>(product.batches * tiles), [&](std::size_t begin, std::size_t end, int thread) {
-    auto* const scratch = reinterpret_cast<T*>(workspace + static_cast<std::size_t>(thread) * bytes);
     for (auto item = static_cast<std::int64_t>(begin); item < static_cast<std::int64_t>(end);) {
       const std::int64_t entry = item / tiles;
       const std::int64_t stop = std::min(static_cast<std::int64_t>(end), (entry + 1) * tiles);
-      const auto from = static_cast<std::size_t>((item - entry * tiles) * tile);
-      const auto to = static_cast<std::size_t>(std::min(extent, (stop - entry * tiles) * tile));
-      const auto at = product.batch.offsets(entry, product.batch.rank);
-      table.multiply({a + at[1], product.row_a, product.column_a}, {b + at[2], product.row_b, product.column_b},
-                     {c + entry * product.m * product.n, product.n, 1}, static_cast<std::size_t>(product.k), by_rows ? from : 0,
-                     by_rows ? to : static_cast<std::size_t>(product.m), by_rows ? 0 : from, by_rows ? static_cast<std::size_t>(product.n) : to,
-                     product.accumulate, product.blocks, scratch);
+      const std::int64_t from = (item - entry * tiles) * tile;
+      const std::int64_t to = std::min(extent, (stop - entry * tiles) * tile);
+      if (by_rows) work(Part{entry, from, to, 0, product.n}, thread);
+      else work(Part{entry, 0, product.m, from, to}, thread);
       item = stop;
     }
   });
 }
 
-/// out = rounded(sums + bias), row by row; where out is the sums themselves only the bias is added.
+/// Multiplies `part` into c, whose first element is the part's.
 template <class E, class T>
-void finish_rows(ThreadPool& pool, const T* sums, const E* bias, E* out, std::int64_t rows, std::int64_t n) {
+void multiply_part(const ProductTable<E, T>& table, const Product& product, const Part& part, const E* a, const E* b, T* c,
+                   std::int64_t c_stride, T* scratch) {
+  const auto at = product.batch.offsets(part.entry, product.batch.rank);
+  table.multiply({a + at[1] + part.row_begin * product.row_a, product.row_a, product.column_a},
+                 {b + at[2] + part.column_begin * product.column_b, product.row_b, product.column_b}, {c, c_stride, 1},
+                 static_cast<std::size_t>(product.k), 0, static_cast<std::size_t>(part.row_end - part.row_begin), 0,
+                 static_cast<std::size_t>(part.column_end - part.column_begin), product.accumulate, product.blocks, scratch);
+}
+
+/// Multiplies into c, dense matrices [m, n] of T.
+template <class E, class T>
+void run_product(const ProductTable<E, T>& table, const Product& product, ThreadPool& pool, const E* a, const E* b, T* c,
+                 std::byte* workspace) {
+  const std::size_t bytes = thread_bytes(table, product.blocks);
+  split_product(table, product, pool, [&](const Part& part, int thread) {
+    auto* const scratch = reinterpret_cast<T*>(workspace + static_cast<std::size_t>(thread) * bytes);
+    T* const to = c + (part.entry * product.m + part.row_begin) * product.n + part.column_begin;
+    multiply_part(table, product, part, a, b, to, product.n, scratch);
+  });
+}
+
+/// out = rounded(product + bias), dense matrices [m, n] of E, strip by strip.
+template <class E, class T>
+void run_rounded_product(const ProductTable<E, T>& table, const Product& product, ThreadPool& pool, const E* a, const E* b, const E* bias,
+                         E* out, std::byte* workspace, std::size_t workspace_of_thread) {
+  const Strip strip = strip_of(table, product.blocks);
+  const std::size_t packing = thread_bytes(table, product.blocks);
+  const auto round_part = [&](const Part& part, const T* sums, std::int64_t width) {
+    for (std::int64_t row = part.row_begin; row < part.row_end; ++row) {
+      const T* const from = sums + (row - part.row_begin) * width;
+      E* const to = out + (part.entry * product.m + row) * product.n + part.column_begin;
+      const E* const add = bias == nullptr ? nullptr : bias + part.column_begin;
+      for (std::int64_t j = 0; j < width; ++j) attention::narrow(to[j], add == nullptr ? from[j] : from[j] + attention::widen(add[j]));
+    }
+  };
+  split_product(table, product, pool, [&](const Part& all, int thread) {
+    std::byte* const own = workspace + static_cast<std::size_t>(thread) * workspace_of_thread;
+    auto* const sums = reinterpret_cast<T*>(own + packing);
+    Part part = all;
+    for (part.row_begin = all.row_begin; part.row_begin < all.row_end; part.row_begin = part.row_end) {
+      part.row_end = std::min(all.row_end, part.row_begin + static_cast<std::int64_t>(strip.rows));
+      for (part.column_begin = all.column_begin; part.column_begin < all.column_end; part.column_begin = part.column_end) {
+        part.column_end = std::min(all.column_end, part.column_begin + static_cast<std::int64_t>(strip.columns));
+        const std::int64_t width = part.column_end - part.column_begin;
+        multiply_part(table, product, part, a, b, sums, width, reinterpret_cast<T*>(own));
+        round_part(part, sums, width);
+      }
+    }
+  });
+}
+
+/// out += bias, row by row.
+template <class E>
+void add_bias(ThreadPool& pool, const E* bias, E* out, std::int64_t rows, std::int64_t n) {
   pool.parallel_for(static_cast<std::size_t>(rows), [&](std::size_t begin, std::size_t end, int) {
     for (auto row = static_cast<std::int64_t>(begin); row < static_cast<std::int64_t>(end); ++row) {
-      const T* const from = sums + row * n;
-      E* const to = out + row * n;
-      if (bias != nullptr) {
-        for (std::int64_t j = 0; j < n; ++j) attention::narrow(to[j], from[j] + attention::widen(bias[j]));
-      } else {
-        for (std::int64_t j = 0; j < n; ++j) attention::narrow(to[j], from[j]);
-      }
+      for (std::int64_t j = 0; j < n; ++j) out[row * n + j] += bias[j];
     }
   });
 }
@@ -149,13 +210,21 @@ auto with_product_table(DType dtype, const Kernels& kernels, F&& f) {
   }
 }
 
-/// Packing space of every thread, and for bfloat16 results the float32 sums before they are rounded.
+/// A thread's packing space, and for bfloat16 results the float32 sums of a strip.
+template <class E, class T>
+std::size_t thread_workspace(const ProductTable<E, T>& table, ProductBlocks blocks, const TensorType& result) {
+  const std::size_t packing = thread_bytes(table, blocks);
+  if (result.dtype != DType::bfloat16) return packing;
+  const Strip strip = strip_of(table, blocks);
+  const std::size_t sums = std::min(strip.rows * strip.columns, static_cast<std::size_t>(result.shape.numel()));
+  return packing + (sums * sizeof(T) + 63) / 64 * 64;
+}
+
 std::int64_t workspace_bytes(const ClaimRequest& request, DType factors) {
-  const Kernels& kernels = kernels_for(request.target.isa);
-  const std::size_t packing = with_product_table(
-      factors, kernels, [&](const auto& table) { return thread_bytes(table, blocks_for(request.target, factors)); });
-  const std::int64_t sums = request.outputs[0].dtype == DType::bfloat16 ? 4 * request.outputs[0].shape.numel() : 0;
-  return static_cast<std::int64_t>(packing) * request.threads + sums;
+  const std::size_t one = with_product_table(factors, kernels_for(request.target.isa), [&](const auto& table) {
+    return thread_workspace(table, blocks_for(request.target, factors), request.outputs[0]);
+  });
+  return static_cast<std::int64_t>(one) * request.threads;
 }
 
 std::optional<Claim> claim_matmul(const ClaimRequest& request) {
@@ -184,11 +253,10 @@ std::optional<Claim> claim_linear(const ClaimRequest& request) {
 }
 
 template <class E, class T>
-Kernel product_kernel(const ProductTable<E, T>& table, const Product& product, std::size_t first, int threads) {
-  return [&table, product, first, threads](const KernelCall& call) {
+Kernel product_kernel(const ProductTable<E, T>& table, const Product& product, std::size_t first) {
+  return [&table, product, first](const KernelCall& call) {
     const auto* const a = call.inputs[first].as<const E>();
     const auto* const b = call.inputs[first + 1].as<const E>();
-    const std::size_t packing = thread_bytes(table, product.blocks) * static_cast<std::size_t>(threads);
     const std::int64_t rows = product.batches * product.m;
     if (product.accumulate) {
       auto* const c = call.outputs[0].as<T>();
@@ -199,18 +267,17 @@ Kernel product_kernel(const ProductTable<E, T>& table, const Product& product, s
     const auto* const bias = product.bias ? call.inputs[first + 2].as<const E>() : nullptr;
     if constexpr (std::is_same_v<E, T>) {
       run_product(table, product, call.pool, a, b, out, call.workspace.data());
-      if (bias != nullptr) finish_rows<E, T>(call.pool, out, bias, out, rows, product.n);
+      if (bias != nullptr) add_bias(call.pool, bias, out, rows, product.n);
     } else {
-      auto* const sums = reinterpret_cast<T*>(call.workspace.data() + packing);
-      run_product(table, product, call.pool, a, b, sums, call.workspace.data());
-      finish_rows<E, T>(call.pool, sums, bias, out, rows, product.n);
+      const std::size_t own = thread_workspace(table, product.blocks, *call.outputs[0].type);
+      run_rounded_product(table, product, call.pool, a, b, bias, out, call.workspace.data(), own);
     }
   };
 }
 
 Kernel bind_product(const BindRequest& request, const Kernels& kernels, const Product& product, std::size_t first) {
   return with_product_table(request.inputs[first].type->dtype, kernels,
-                            [&](const auto& table) { return product_kernel(table, product, first, request.threads); });
+                            [&](const auto& table) { return product_kernel(table, product, first); });
 }
 
 Kernel bind_matmul(const BindRequest& request, const Kernels& kernels) {

@@ -244,10 +244,13 @@ TEST(LoopsExecutor, LargerShapesEqualTheirEvaluation) {
       {op::cross_entropy_backward,
        {"blocks", {real({5, 9000}), index({5}, 8999), real({5}), real({5})}, CrossEntropyAttrs{-100, 0.1, 0.01, false}, {}}},
       {op::linear, {"blocks", {real({70, 600}), real({110, 600}), real({110})}, NoAttrs{}, {}}},
+      {op::linear, {"strips", {real({600, 5}), real({2100, 5}), real({2100})}, NoAttrs{}, {}}},
+      {op::matmul, {"strips", {real({2110, 3}), real({3, 2060})}, MatmulAttrs{}, {}}},
       {op::matmul, {"batch", {real({3, 2, 20, 30}), real({2, 30, 50})}, MatmulAttrs{}, {}}},
       {op::matmul_accumulate, {"blocks", {real({40, 50}), real({600, 40}), real({600, 50})}, MatmulAttrs{true, false}, {}}},
       {op::rope, {"heads", {real({2, 3, 40, 16}), real({40, 8}), real({40, 8})}, RopeAttrs{}, {}}},
       {op::embedding_backward, {"rows", {real({300, 40}), index({300}, 19)}, EmbeddingAttrs{20, 3}, {}}},
+      {op::embedding_backward, {"strips", {real({50, 100}), index({50}, 19)}, EmbeddingAttrs{20, 3}, {}}},
       {op::index_select, {"rows", {real({4, 30, 20}), index({9}, 29)}, DimAttrs{1}, {}}},
       {op::gather, {"middle", {real({4, 30, 20}), index({3, 50, 11}, 29)}, DimAttrs{1}, {}}},
       {op::scatter, {"middle", {real({4, 30, 20}), index({3, 50, 11}, 29), real({3, 50, 11})}, DimAttrs{1}, {}}},
@@ -271,6 +274,29 @@ TEST(LoopsExecutor, LargerShapesEqualTheirEvaluation) {
       EXPECT_TRUE(check(*c)) << c->name << " " << dtype_name(dtype);
     }
   }
+}
+
+// Float32 sums of bfloat16 results are rounded part by part: they never need room beside the whole result.
+TEST(LoopsExecutor, WorkspacesOfBfloat16ResultsDoNotGrowWithThem) {
+  const auto workspace = [](Opcode opcode, const std::vector<Shape>& shapes, const Shape& result, const Attrs& attrs) {
+    Node node;
+    node.opcode = opcode;
+    node.attrs = attrs;
+    std::vector<TensorType> inputs;
+    for (const Shape& shape : shapes) inputs.push_back({DType::bfloat16, shape, Device::cpu});
+    if (opcode == op::embedding_backward) inputs[1].dtype = DType::int64;
+    const std::vector<TensorType> outputs = {{DType::bfloat16, result, Device::cpu}};
+    const auto claim = loops_executor().claim({node, inputs, outputs, detect_target(), 2});
+    return claim ? claim->workspace_bytes : -1;
+  };
+  const auto product = [&](std::int64_t m, std::int64_t n) { return workspace(op::linear, {{m, 64}, {n, 64}}, {m, n}, NoAttrs{}); };
+  EXPECT_GT(product(4096, 8192), 0);
+  EXPECT_EQ(product(4096, 8192), product(65536, 8192));
+  EXPECT_EQ(product(4096, 8192), product(4096, 131072));
+  EXPECT_LT(product(16, 16), product(4096, 8192));
+  const auto embedding = [&](std::int64_t width) { return workspace(op::embedding_backward, {{512, width}, {512}}, {50257, width}, EmbeddingAttrs{50257, {}}); };
+  EXPECT_GT(embedding(64), 0);
+  EXPECT_EQ(embedding(64), embedding(8192));
 }
 
 TEST(LoopsExecutor, BadIndicesAreErrors) {
