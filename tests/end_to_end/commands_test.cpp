@@ -78,6 +78,23 @@ TEST(Commands, PlanSaysWhatThePeakIsMadeOf) {
   EXPECT_EQ(bytes(peak_of({"--n_layers", "1", "--max_norm", "0"}, "pythia-14m"), "logits_bytes"), 512 * 50304 * 4);
 }
 
+TEST(Commands, PlanWithoutClippingPredictsWhatBenchUses) {
+  for (const char* dtype : {"float32", "bfloat16"}) {
+    const std::vector<std::string> step{"pythia-14m", "--n_layers", "2", "--block_size", "32", "--dtype", dtype,
+                                        "--recompute", "full", "--json", "-"};
+    std::vector<std::string> plan{"plan", "--max_norm", "0"};
+    plan.insert(plan.begin() + 1, step.begin(), step.end());
+    std::vector<std::string> bench{"bench", "--max_iters", "2", "--warmup_iters", "1", "--quiet"};
+    bench.insert(bench.begin() + 1, step.begin(), step.end());
+    const Json planned = parse_json(reprise_run(plan).out, "plan");
+    const Json measured = parse_json(reprise_run(bench).out, "bench");
+    const Json& row = planned.find("policies")->items()[0];
+    const Json& library = *row.find("peak")->find("library_bytes");
+    EXPECT_EQ(row.find("predicted_memory_bytes")->integer(), measured.find("predicted_memory_bytes")->integer()) << dtype;
+    EXPECT_EQ(row.find("predicted_memory_bytes")->integer() - library.integer(), measured.find("memory_used_bytes")->integer()) << dtype;
+  }
+}
+
 TEST(Commands, PlanNamesTheSaveListAndWarns) {
   const TemporaryDirectory folder;
   const ProgramResult dense = reprise_run({"plan", "toy-gpt", "--recompute", "ops"});
