@@ -132,7 +132,7 @@ TEST(CheckOp, FindsMemoryThatEvaluateShouldLeaveAloneOrFill) {
 TEST(CheckOp, NeedsSamples) {
   const auto none = checked("op_test_no_samples", opaque_square(), [](OpRow& row) { row.samples = nullptr; });
   expect_problem(none, "op_test_no_samples: there are no samples to check it on");
-  EXPECT_USER_ERROR(test::check_op("op_test_opaqe"), "there is no op 'op_test_opaqe'; did you mean \"op_test_opaque\"?");
+  EXPECT_USER_ERROR(test::check_op("op_test_no_sampels"), "there is no op 'op_test_no_sampels'; did you mean \"op_test_no_samples\"?");
 }
 
 class BuiltinOps : public testing::TestWithParam<std::size_t> {};
