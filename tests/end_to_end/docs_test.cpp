@@ -2,6 +2,7 @@
 // The documents show what the program prints: every command of a console block is run and its output compared.
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <sstream>
 #include <string>
@@ -43,13 +44,25 @@ std::string output_of(const std::string& command) {
   return run_program({"/bin/sh", "-c", script}).out;
 }
 
+/// With REPRISE_UPDATE_DOCS, documents are written anew instead of compared.
+bool updating() { return std::getenv("REPRISE_UPDATE_DOCS") != nullptr; }
+
 TEST(Documents, ShowWhatTheProgramPrints) {
   std::size_t count = 0;
   for (const char* document : {"docs/trace.md", "docs/recompute.md"}) {
-    for (const Example& example : console_examples(get_file(test::source_directory() / document))) {
-      EXPECT_EQ(output_of(example.command), example.output) << document << ": " << example.command;
+    const std::filesystem::path path = test::source_directory() / document;
+    std::string text = get_file(path);
+    for (const Example& example : console_examples(text)) {
       ++count;
+      const std::string output = output_of(example.command);
+      if (updating()) {
+        const std::size_t at = text.find("$ " + example.command + "\n" + example.output) + example.command.size() + 3;
+        text.replace(at, example.output.size(), output);
+      } else {
+        EXPECT_EQ(output, example.output) << path << ": " << example.command;
+      }
     }
+    if (updating()) put_file(path, text);
   }
   EXPECT_GE(count, 8U);
 }
@@ -61,7 +74,9 @@ TEST(Documents, ShowPicturesThatTheProgramDraws) {
   for (std::string line; std::getline(stream, line);) {
     const std::size_t at = line.find("docs/pictures/");
     if (!line.starts_with("reprise plan ") || at == std::string::npos) continue;
-    EXPECT_TRUE(output_of(line.substr(0, at) + "-") == get_file(source / line.substr(at))) << "draw it again: " << line;
+    const std::string picture = output_of(line.substr(0, at) + "-");
+    if (updating()) put_file(source / line.substr(at), picture);
+    EXPECT_TRUE(picture == get_file(source / line.substr(at))) << "draw it again: " << line;
     ++count;
   }
   EXPECT_EQ(count, 2U);
