@@ -68,10 +68,9 @@ struct Exception {
   std::string_view name;
   std::string_view form;
 };
-/// The fused attention there writes its result by tokens, ours by heads, so that the product after it reads a copy. Under `none`
-/// both stay; in a region the copy is made again.
+/// The fused attention there writes its result by tokens, ours by heads, so that the product after it reads a copy. In a region
+/// the copy is made again.
 constexpr Exception kMore[] = {
-    {"attention_no_dropout", "none"},
     {"attention_no_dropout", "full"},
     {"attention_no_dropout", "save_attention"},
 };

@@ -8,6 +8,7 @@
 
 #include "executor/loops/executor.h"
 #include "executor/onednn/executor.h"
+#include "support/storage_on_top.h"
 #include "support/structure_configs.h"
 #include "train/gpt_programs.h"
 #include "unit/engine/allocation_count.h"
@@ -89,6 +90,7 @@ TEST_P(Peak, PredictedIsMeasuredAndNothingIsAllocated) {
 
   std::int64_t measured = 0;
   std::int64_t arena = 0;
+  bool storage_on_top = false;
   // A byte that happens to equal one pattern differs from the other.
   for (const std::byte pattern : {std::byte{0xA5}, std::byte{0x5A}}) {
     EngineOptions engine_options;
@@ -113,8 +115,14 @@ TEST_P(Peak, PredictedIsMeasuredAndNothingIsAllocated) {
       EXPECT_EQ(test::allocation_count(), before) << compiled.name;
     }
     measured = std::max(measured, engine.arena().high_water(pattern));
+    std::vector<std::string> names;
+    for (const CompiledTrace& compiled : programs.list()) names.push_back(compiled.name);
+    storage_on_top = test::storage_on_top(engine, names);
   }
-  EXPECT_EQ(measured, arena);
+  EXPECT_LE(measured, arena);
+  if (storage_on_top) {
+    EXPECT_EQ(measured, arena);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Programs, Peak, ::testing::ValuesIn(cases()),

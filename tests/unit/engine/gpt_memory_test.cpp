@@ -15,6 +15,7 @@
 #include "executor/executor_list.h"
 #include "nn/gpt_trace.h"
 #include "support/sample_traces.h"
+#include "support/storage_on_top.h"
 #include "support/structure_configs.h"
 #include "unit/engine/allocation_count.h"
 
@@ -157,18 +158,6 @@ class GptEngine {
     return engine_->program("step").output_as<float>(0)[0];
   }
 
-  /// Whether the highest byte of the arena belongs to a value, not to a workspace.
-  bool storage_on_top() {
-    for (const char* const name : {"step", "accumulate"}) {
-      if (!engine_->has_program(name)) continue;
-      const MemoryPlan& plan = engine_->program(name).plan();
-      for (const StoragePlan& storage : plan.storages) {
-        if (storage.slot.empty() && storage.offset + storage.bytes == engine_->layout().transient_bytes) return true;
-      }
-    }
-    return false;
-  }
-
   /// All that is kept between steps, byte for byte.
   std::vector<std::byte> persistent() const {
     std::vector<std::byte> all;
@@ -204,9 +193,10 @@ TEST_P(GptMemory, PredictedPeakIsTheHighestByteWritten) {
       EXPECT_LT(loss, 10.0F);
       EXPECT_EQ(engine.addressed_bytes(), predicted);
       measured = std::max(measured, engine.arena().high_water(pattern));
-      storage_on_top = gpt.storage_on_top();
+      std::vector<std::string> programs = {"step"};
+      if (engine.has_program("accumulate")) programs.push_back("accumulate");
+      storage_on_top = test::storage_on_top(engine, programs);
     }
-    // A node need not use all of its workspace; a value is written whole.
     EXPECT_LE(measured, predicted) << executors;
     if (storage_on_top) {
       EXPECT_EQ(measured, predicted) << executors;
