@@ -4,7 +4,6 @@
 #include <reprise/reprise.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>

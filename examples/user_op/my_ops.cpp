@@ -2,9 +2,6 @@
 // Two ops: one that is made of others, and one that is a loop of its own.
 #include <reprise/op.h>
 
-#include <algorithm>
-#include <cmath>
-
 namespace {
 
 using namespace reprise;

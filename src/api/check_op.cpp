@@ -9,7 +9,6 @@
 #include <cstring>
 #include <optional>
 #include <span>
-#include <utility>
 
 #include "autograd/differentiate.h"
 #include "base/error.h"

@@ -2,7 +2,6 @@
 // Runs model code on a tracer: from a module and a function to a forward trace.
 #pragma once
 
-#include <string>
 #include <vector>
 
 #include "api/model_function.h"

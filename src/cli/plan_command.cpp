@@ -146,8 +146,7 @@ void write_pictures(const ResolvedOptions& options, const GptConfig& config, con
 
 int run_plan(const ResolvedOptions& options) {
   const GptConfig config = model_of(options);
-  CompileOptions compile = compile_options(options);
-  const TrainingTraces traces = trace_training(training_request(options, config), compile);
+  const TrainingTraces traces = trace_training(training_request(options, config), compile_options(options));
   std::vector<std::string> policies;
   if (options.has("recompute")) policies.push_back(options.get_text("recompute"));
   else policies.assign(kCompared.begin(), kCompared.end());
@@ -168,11 +167,7 @@ int run_plan(const ResolvedOptions& options) {
     write_text_file(options.get_text("json"), write_json(Json::object({{"schema_version", 1}, {"model_name", config.name}, {"policies", std::move(list)}}), 2) + "\n");
   }
   if (options.has("svg")) write_pictures(options, config, rows);
-  if (options.has("out")) {
-    std::string plans;
-    for (const RecomputePlan& plan : rows[0].training.recompute) plans += plan.str();
-    write_text_file(options.get_text("out"), plans);
-  }
+  if (options.has("out")) write_text_file(options.get_text("out"), plans_text(rows[0].training.recompute));
   return 0;
 }
 

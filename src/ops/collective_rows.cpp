@@ -2,7 +2,6 @@
 // Collectives on a named group. In one process only a group of one can be evaluated: it is the identity.
 #include <fmt/format.h>
 
-
 #include "base/error.h"
 #include "ops/builders.h"
 #include "ops/eval_context.h"

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstring>
 
 #include "base/bytes.h"
 #include "base/error.h"

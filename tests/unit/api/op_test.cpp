@@ -6,13 +6,13 @@
 
 #include <cstring>
 
-#include "models.h"
 #include "reprise/test.h"
 #include "support/expect_error.h"
 #include "support/run_program.h"
+#include "support/source_directory.h"
 #include "support/temporary_directory.h"
 #include "support/tolerance.h"
-#include "support/source_directory.h"
+#include "unit/api/models.h"
 
 namespace reprise {
 namespace {

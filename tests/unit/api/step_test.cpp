@@ -8,10 +8,10 @@
 #include <cstring>
 #include <fstream>
 
-#include "models.h"
 #include "support/expect_error.h"
 #include "support/temporary_directory.h"
 #include "support/tolerance.h"
+#include "unit/api/models.h"
 
 namespace reprise {
 namespace {

@@ -5,8 +5,8 @@
 #include <string>
 #include <thread>
 
-#include "models.h"
 #include "reprise/reprise.h"
+#include "unit/api/models.h"
 
 namespace reprise {
 namespace {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Two ops: one made of parts, and an opaque one that needs a workspace.
-#include <algorithm>
 #include <cstring>
 
 #include "reprise/op.h"
