@@ -19,9 +19,7 @@ namespace {
 using Kind = PolicySpec::Kind;
 
 /// Of several things of one kind the first is named.
-std::string and_more(std::size_t count, std::string_view what) {
-  return count < 2 ? std::string() : fmt::format(" (and {} more {})", count - 1, what);
-}
+std::string and_more(std::size_t count) { return count < 2 ? std::string() : fmt::format(" (and {} more)", count - 1); }
 
 class Warner {
  public:
@@ -91,11 +89,11 @@ class Warner {
   void passed_over() {
     if (!own_.empty()) {
       warn("recompute none passes over the policies of regions in the model's code: {} is {}{}; recompute tags follows them",
-           own_[0].names, own_[0].policy, and_more(own_.size(), "regions"));
+           own_[0].names, own_[0].policy, and_more(own_.size()));
     }
     if (!tags_.empty()) {
       warn("recompute none passes over tags in the model's code: %{} is {}{}; recompute tags follows them", trace_[tags_[0].value].name,
-           tag_name(tags_[0].tag.kind), and_more(tags_.size(), "tags"));
+           tag_name(tags_[0].tag.kind), and_more(tags_.size()));
     }
   }
 
@@ -153,7 +151,7 @@ class Warner {
     }
     if (idle.empty()) return;
     warn("region {} is {}, with no effect{}: backward reads nothing in it that it would make again; leave the policy out",
-         idle[0]->names, idle[0]->policy, and_more(idle.size(), "regions"));
+         idle[0]->names, idle[0]->policy, and_more(idle.size()));
   }
 
   const Node& producer(const std::string& value) const { return trace_[trace_[by_name_.at(value)].producer]; }
@@ -181,7 +179,7 @@ class Warner {
     if (idle.empty()) return;
     const Asked& first = *idle[0];
     warn("%{} is {} by {}, with no effect{}: backward does not read it; tag what backward reads", trace_[first.value].name,
-         tag_name(first.tag.kind), first.tag.source.view(), and_more(idle.size(), "tags"));
+         tag_name(first.tag.kind), first.tag.source.view(), and_more(idle.size()));
   }
 
   /// Nodes that only the reference executor takes are slow; it is of no use to say so where it takes all.

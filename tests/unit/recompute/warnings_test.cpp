@@ -74,8 +74,8 @@ TEST(RecomputeWarnings, APolicyWithoutEffect) {
 
 TEST(RecomputeWarnings, NonePassesOverWishesInCode) {
   EXPECT_EQ(recompute(model(3, RegionPolicy{}), "none").warnings,
-            Warnings{"recompute none passes over the policies of regions in the model's code: block0 is full (and 2 more "
-                     "regions); recompute tags follows them"});
+            Warnings{"recompute none passes over the policies of regions in the model's code: block0 is full (and 2 more); "
+                     "recompute tags follows them"});
   const auto tagged = model(1, {}, [](Tracer& tracer, const Tensor& h) { tracer.tag(h, TagKind::must_save); });
   EXPECT_EQ(recompute(tagged, "none").warnings,
             Warnings{"recompute none passes over tags in the model's code: %silu is must_save; recompute tags follows "
@@ -102,7 +102,7 @@ TEST(RecomputeWarnings, RegionsWithoutEffect) {
     tracer.output(x.square().sum());
   });
   EXPECT_EQ(recompute(inner, "tags").warnings,
-            Warnings{"region sum is full, with no effect (and 1 more regions): backward reads nothing in it that it would "
+            Warnings{"region sum is full, with no effect (and 1 more): backward reads nothing in it that it would "
                      "make again; leave the policy out"});
 }
 
