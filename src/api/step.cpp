@@ -102,6 +102,7 @@ struct StepState {
 Step compile_step(const Module& module, const std::vector<TensorSpec>& inputs, const LossFunction& loss, const StepOptions& options) {
   if (!loss) throw UserError("a step needs a loss function");
   check_optimizer(options.optimizer, options.dtype);
+  const double learning_rate = checked_rate(options.learning_rate);
   check_function_names(options.functions);
   CompileOptions compile = compile_options(options.execution);
   compile.recompute = read_recompute_options(options.recompute);
@@ -143,7 +144,7 @@ Step compile_step(const Module& module, const std::vector<TensorSpec>& inputs, c
   if (training.has_grad_norm) state->norm_output = training.forward_outputs;
   state->recompute_plan = plans_text(training.recompute);
   state->words = training.random_words;
-  state->learning_rate = checked_rate(options.learning_rate);
+  state->learning_rate = learning_rate;
   return Step(std::move(state));
 }
 

@@ -310,6 +310,7 @@ TEST(Step, SaysWhatDoesNotFit) {
   };
   refuse([](StepOptions& o, auto&) { o.dtype = DType::int32; }, "parameters are float32, float64 or bfloat16, not int32");
   refuse([](StepOptions& o, auto&) { o.trainable = "nothing*"; }, "no parameter matches the pattern 'nothing*' of trainable");
+  refuse([](StepOptions& o, auto&) { o.learning_rate = -1; }, "a learning rate is finite and at least 0, not -1");
   refuse([](StepOptions& o, auto&) { o.recompute = "ful"; }, "full");
   refuse([](StepOptions& o, auto&) { o.recompute = "file:not_there"; }, "not_there");
   refuse([](StepOptions& o, auto&) { o.optimizer.beta2 = 1; }, "beta2 must be at least 0 and below 1, not 1");
