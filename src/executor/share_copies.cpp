@@ -48,7 +48,7 @@ class Sharing {
       one.reads = reads_[one.value.index()];
       found.push_back(std::move(one));
     }
-    std::sort(found.begin(), found.end(), [](const Shared& a, const Shared& b) { return a.reads.front().node < b.reads.front().node; });
+    std::stable_sort(found.begin(), found.end(), [](const Shared& a, const Shared& b) { return a.reads.front().node < b.reads.front().node; });
     return found;
   }
 

@@ -63,7 +63,7 @@ std::string cell(const Counts& counts) {
   return fmt::format("{} | {} | {} | {}", counts.bytes, counts.products, counts.attentions, counts.again_text());
 }
 
-/// Where reprise keeps or copies more.
+/// Where reprise copies more.
 struct Exception {
   std::string_view name;
   std::string_view form;
