@@ -48,10 +48,11 @@ function(reprise_structure_tests)
   list(JOIN layers "\n" rules)
   file(WRITE "${CMAKE_BINARY_DIR}/layers.txt" "${rules}\n")
   add_test(NAME structure/layers
-    COMMAND "${CMAKE_COMMAND}" "-DSOURCE=${CMAKE_SOURCE_DIR}" "-DRULES=${CMAKE_BINARY_DIR}/layers.txt" -P "${CMAKE_SOURCE_DIR}/cmake/check_layers.cmake")
+    COMMAND "${CMAKE_COMMAND}" "-DSOURCE=${CMAKE_SOURCE_DIR}" "-DRULES=${CMAKE_BINARY_DIR}/layers.txt"
+      -P "${CMAKE_SOURCE_DIR}/cmake/check_layers.cmake")
   get_property(headers GLOBAL PROPERTY REPRISE_HEADERS)
   list(JOIN headers "\n" lines)
   file(WRITE "${CMAKE_BINARY_DIR}/headers.txt" "${lines}\n")
-  add_test(NAME structure/headers
-    COMMAND sh -c "xargs -n 1 -P 2 '${CMAKE_CXX_COMPILER}' -std=c++20 -march=x86-64-v2 -fsyntax-only -w -x c++ -I '${CMAKE_SOURCE_DIR}/src' < '${CMAKE_BINARY_DIR}/headers.txt'")
+  set(check "'${CMAKE_CXX_COMPILER}' -std=c++20 -march=x86-64-v2 -fsyntax-only -w -x c++ -I '${CMAKE_SOURCE_DIR}/src'")
+  add_test(NAME structure/headers COMMAND sh -c "xargs -n 1 -P 2 ${check} < '${CMAKE_BINARY_DIR}/headers.txt'")
 endfunction()

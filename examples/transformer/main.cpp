@@ -39,7 +39,9 @@ struct Block : reprise::Module {
     const auto scope = x.tracer().module(module_name());
     const std::int64_t rows = x.size(0);
     const std::int64_t length = x.size(1);
-    const auto heads = [&](const Tensor& part) { return part.reshape({rows, length, kHeads, kWidth / kHeads}).transpose(1, 2); };  // [B, H, T, D]
+    const auto heads = [&](const Tensor& part) {  // [B, T, C] -> [B, H, T, D]
+      return part.reshape({rows, length, kHeads, kWidth / kHeads}).transpose(1, 2);
+    };
     const std::vector<Tensor> parts = qkv(norm_1(x)).split(-1, {kWidth, kWidth, kWidth});
     reprise::AttentionOptions options;
     options.causal = true;
@@ -97,7 +99,8 @@ int run() {
         return reprise::cross_entropy_rows(logits.reshape({kRows * kLength, logits.size(-1)}), in[1].reshape({kRows * kLength})).mean();
       },
       options);
-  std::printf("%zu parameter tensors, at most %lld bytes\n", step.parameters().list().size(), static_cast<long long>(step.predicted_peak_bytes()));
+  std::printf("%zu parameter tensors, at most %lld bytes\n", step.parameters().list().size(),
+              static_cast<long long>(step.predicted_peak_bytes()));
 
   std::vector<std::int64_t> inputs(kRows * kLength);
   std::vector<std::int64_t> targets(kRows * kLength);

@@ -37,8 +37,9 @@ int run(const std::string& file) {
   const Filter filter;
   reprise::StepOptions options;
   options.learning_rate = 0.05;
-  reprise::Step step = reprise::compile_step(filter, {{"x", {reprise::DType::float32, {1, kLength}}}, {"wanted", {reprise::DType::float32, {1, kLength}}}},
-                                             [&](const std::vector<Tensor>& in) { return (filter(in[0]) - in[1]).square().mean(); }, options);
+  reprise::Step step = reprise::compile_step(
+      filter, {{"x", {reprise::DType::float32, {1, kLength}}}, {"wanted", {reprise::DType::float32, {1, kLength}}}},
+      [&](const std::vector<Tensor>& in) { return (filter(in[0]) - in[1]).square().mean(); }, options);
   std::vector<float> x(kLength);
   std::vector<float> wanted(kLength);
   double state = 0;
@@ -50,7 +51,9 @@ int run(const std::string& file) {
   }
   for (int i = 0; i < 200; ++i) {
     const double loss = step.run({x, wanted}).loss;
-    if (i % 50 == 0 || i == 199) std::printf("step %3d  loss %.6f  decay %.3f\n", i + 1, loss, static_cast<double>(step.parameters().read<float>("decay")[0]));
+    if (i % 50 == 0 || i == 199) {
+      std::printf("step %3d  loss %.6f  decay %.3f\n", i + 1, loss, static_cast<double>(step.parameters().read<float>("decay")[0]));
+    }
   }
   return std::abs(static_cast<double>(step.parameters().read<float>("decay")[0]) - kDecay) < 0.02 ? 0 : 1;
 }

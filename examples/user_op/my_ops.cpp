@@ -21,7 +21,9 @@ OpRow snake() {
     const ValueId wave = ops::square(b, ops::unary(b, op::sin, ops::mul_scalar(b, inputs[0], a)));
     return std::vector{ops::add(b, inputs[0], ops::div_scalar(b, wave, a))};
   };
-  row.samples = [] { return std::vector{sample("default", {real({4, 5})}, CustomAttrs{}), sample("slow", {real({7})}, CustomAttrs{"", {{"a", 0.25}}})}; };
+  row.samples = [] {
+    return std::vector{sample("default", {real({4, 5})}, CustomAttrs{}), sample("slow", {real({7})}, CustomAttrs{"", {{"a", 0.25}}})};
+  };
   return row;
 }
 

@@ -49,7 +49,8 @@ HostTensor fill(const SampleInput& input, const TensorType& type, std::uint64_t 
   std::vector<double> numbers(static_cast<std::size_t>(type.shape.numel()));
   for (std::size_t i = 0; i < numbers.size(); ++i) {
     const double u = uniform_double(philox_word(seed, i));
-    numbers[i] = is_floating(type.dtype) ? input.low + (input.high - input.low) * u : input.low + std::floor((input.high - input.low + 1) * u);
+    numbers[i] =
+        is_floating(type.dtype) ? input.low + (input.high - input.low) * u : input.low + std::floor((input.high - input.low + 1) * u);
   }
   return HostTensor::from_numbers(type, numbers);
 }
@@ -104,7 +105,8 @@ class GuardedBytes {
 
 class Checker {
  public:
-  Checker(Opcode opcode, const OpSample& sample, OpCheck& result) : opcode_(opcode), row_(op_row(opcode)), sample_(sample), result_(result) {}
+  Checker(Opcode opcode, const OpSample& sample, OpCheck& result)
+      : opcode_(opcode), row_(op_row(opcode)), sample_(sample), result_(result) {}
 
   void run() {
     const std::size_t before = result_.problems.size();
@@ -169,7 +171,9 @@ class Checker {
     GuardedBytes scratch(row_.workspace ? static_cast<std::size_t>(row_.workspace(node, in_types, out_types)) : 0, pattern);
     std::vector<ArrayRef> outputs;
     for (std::size_t i = 0; i < out_types.size(); ++i) outputs.push_back({&out_types[i], memory[i].inside().data()});
-    const EvalContext::RunBody run_body = [](const Trace& body, std::span<const ArrayRef> in, std::span<const ArrayRef> out) { run_body_dense(body, in, out); };
+    const EvalContext::RunBody run_body = [](const Trace& body, std::span<const ArrayRef> in, std::span<const ArrayRef> out) {
+      run_body_dense(body, in, out);
+    };
     EvalContext context(node, inputs, outputs, run_body, scratch.inside());
     row_.evaluate(context);
 
@@ -202,10 +206,15 @@ class Checker {
       const auto second = evaluated(op, std::byte{0x5A});
       for (std::size_t i = 0; i < first.size(); ++i) {
         const TensorType& type = op.trace.type(op.trace.nodes[0].outputs[i]);
-        if (first[i] != second[i]) return problem(fmt::format("evaluate: leaves elements of output {} unwritten, or gives other bits when run again: {}", i, type.str()));
+        if (first[i] != second[i]) {
+          return problem(
+              fmt::format("evaluate: leaves elements of output {} unwritten, or gives other bits when run again: {}", i, type.str()));
+        }
         if (first[i].empty()) continue;
         const HostTensor tensor(type, first[i].data());
-        if (const std::size_t bad = tensor.first_nonfinite(); bad != tensor.size()) return problem(fmt::format("evaluate: output {} element {} is {}", i, bad, tensor.number(bad)));
+        if (const std::size_t bad = tensor.first_nonfinite(); bad != tensor.size()) {
+          return problem(fmt::format("evaluate: output {} element {} is {}", i, bad, tensor.number(bad)));
+        }
       }
     }
   }
@@ -231,7 +240,8 @@ class Checker {
     for (const SampleInput& input : sample_.inputs) longest = std::max(longest, static_cast<std::size_t>(input.type.shape.numel()));
     for (std::size_t k = 0; k < actual.size(); ++k) {
       if (near(actual.number(k), expected.number(k), tolerance(DType::float64, static_cast<std::int64_t>(longest)))) continue;
-      return problem(fmt::format("{}: output {} element {} is {}, evaluate gives {}", what, output, k, actual.number(k), expected.number(k)));
+      return problem(
+          fmt::format("{}: output {} element {} is {}, evaluate gives {}", what, output, k, actual.number(k), expected.number(k)));
     }
   }
 
@@ -282,7 +292,8 @@ class Checker {
       const double h = kFivePointStep;
       const double slope = (8 * (loss_at(k, x + h) - loss_at(k, x - h)) - (loss_at(k, x + 2 * h) - loss_at(k, x - 2 * h))) / (12 * h);
       if (near(gradient.number(k), slope, difference_tolerance(static_cast<std::int64_t>(gradient.size())))) continue;
-      return problem(fmt::format("the gradient: input {} element {}: the vjp gives {}, differences {}", input, k, gradient.number(k), slope));
+      return problem(
+          fmt::format("the gradient: input {} element {}: the vjp gives {}, differences {}", input, k, gradient.number(k), slope));
     }
   }
 
@@ -300,7 +311,9 @@ class Checker {
     program.run();
     const std::vector<HostTensor> expected = interpret(op.trace, op.inputs);
     for (std::size_t i = 0; i < expected.size(); ++i) {
-      if (!std::ranges::equal(program.output(i), expected[i].bytes())) problem(fmt::format("the compiled op: output {} has other bits than the interpreter gives", i));
+      if (!std::ranges::equal(program.output(i), expected[i].bytes())) {
+        problem(fmt::format("the compiled op: output {} has other bits than the interpreter gives", i));
+      }
     }
   }
 

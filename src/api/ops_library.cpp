@@ -33,7 +33,8 @@ std::vector<std::string> load_ops(const std::filesystem::path& file) {
     throw UserError(fmt::format("a shared object of ops has no entry point; define it with REPRISE_OPS: {}", shown));
   }
   if (const int built_for = interface(); built_for != kOpsInterface) {
-    throw UserError(fmt::format("a shared object of ops was built for interface {}, this reprise has {}; build it anew: {}", built_for, kOpsInterface, shown));
+    throw UserError(fmt::format("a shared object of ops was built for interface {}, this reprise has {}; build it anew: {}", built_for,
+                                kOpsInterface, shown));
   }
   const std::size_t before = opcode_count();
   try {

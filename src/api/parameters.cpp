@@ -25,7 +25,8 @@ std::span<std::byte> storage(Session& session, std::string_view name) {
 }
 
 const StepParameter* trained_with_master(const Session& session, std::string_view name) {
-  const auto found = std::find_if(session.trained.begin(), session.trained.end(), [&](const StepParameter& one) { return one.name == name; });
+  const auto found =
+      std::find_if(session.trained.begin(), session.trained.end(), [&](const StepParameter& one) { return one.name == name; });
   return found == session.trained.end() || found->master.empty() ? nullptr : &*found;
 }
 
@@ -41,7 +42,9 @@ std::vector<TensorSlot> slots(Session& session) {
 
 std::vector<ParameterInfo> Parameters::list() const {
   std::vector<ParameterInfo> all;
-  for (const NamedParameter& parameter : session_->parameters) all.push_back({parameter.name, {session_->dtype, parameter.shape, Device::cpu}});
+  for (const NamedParameter& parameter : session_->parameters) {
+    all.push_back({parameter.name, {session_->dtype, parameter.shape, Device::cpu}});
+  }
   return all;
 }
 

@@ -14,8 +14,8 @@
 namespace reprise {
 
 std::shared_ptr<Session> start_session(std::vector<CompiledTrace> programs, std::span<const TracedModel* const> models,
-                                       std::vector<StepParameter> trained, DType dtype, std::uint64_t seed, const ExecutionOptions& execution,
-                                       const CompileOptions& compile) {
+                                       std::vector<StepParameter> trained, DType dtype, std::uint64_t seed,
+                                       const ExecutionOptions& execution, const CompileOptions& compile) {
   EngineOptions options;
   options.threads = compile.threads;
   options.target = compile.target;
@@ -63,7 +63,8 @@ std::span<const std::byte> ProgramHandle::output(std::string_view name, DType dt
     names.push_back(outputs_[i].name);
     if (outputs_[i].name != name) continue;
     if (outputs_[i].type.dtype != dtype) {
-      throw UserError(fmt::format("output '{}' of {} is {}, read as {}", name, program_->name(), outputs_[i].type.str(), dtype_name(dtype)));
+      throw UserError(
+          fmt::format("output '{}' of {} is {}, read as {}", name, program_->name(), outputs_[i].type.str(), dtype_name(dtype)));
     }
     return program_->output(i);
   }

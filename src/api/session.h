@@ -26,8 +26,8 @@ struct Session {
 
 /// Makes the engine of these programs, with the parameters and states of `models`, at their initial values.
 std::shared_ptr<Session> start_session(std::vector<CompiledTrace> programs, std::span<const TracedModel* const> models,
-                                       std::vector<StepParameter> trained, DType dtype, std::uint64_t seed, const ExecutionOptions& execution,
-                                       const CompileOptions& compile);
+                                       std::vector<StepParameter> trained, DType dtype, std::uint64_t seed,
+                                       const ExecutionOptions& execution, const CompileOptions& compile);
 
 /// One program of a session: inputs in, outputs by name.
 class ProgramHandle {

@@ -51,7 +51,9 @@ double checked_rate(double rate) {
 void check_function_names(const std::vector<FunctionSpec>& functions) {
   std::set<std::string> taken = {"step", "accumulate"};
   for (const FunctionSpec& function : functions) {
-    if (!taken.insert(function.name).second) throw UserError(fmt::format("a function needs a name of its own; choose another: {}", function.name));
+    if (!taken.insert(function.name).second) {
+      throw UserError(fmt::format("a function needs a name of its own; choose another: {}", function.name));
+    }
   }
 }
 
@@ -69,7 +71,8 @@ void check_format(const SafetensorsMetadata& strings, const std::filesystem::pat
   const auto found = std::find_if(strings.begin(), strings.end(), [](const auto& one) { return one.first == kFormatKey; });
   if (found == strings.end()) throw UserError(fmt::format("{}: no state of a step; Parameters::load reads weights alone", path.string()));
   if (found->second != kStateFormat) {
-    throw UserError(fmt::format("{}: step state of format {}, known is {}; use the reprise that wrote it", path.string(), found->second, kStateFormat));
+    throw UserError(
+        fmt::format("{}: step state of format {}, known is {}; use the reprise that wrote it", path.string(), found->second, kStateFormat));
   }
 }
 
@@ -133,13 +136,15 @@ Step compile_step(const Module& module, const std::vector<TensorSpec>& inputs, c
   }
   std::vector<const TracedModel*> models = {&traced};
   for (const TracedModel& function : functions) models.push_back(&function);
-  const auto session = start_session(std::move(programs), models, std::move(training.parameters), options.dtype, options.seed, options.execution, compile);
+  const auto session =
+      start_session(std::move(programs), models, std::move(training.parameters), options.dtype, options.seed, options.execution, compile);
 
   auto state = std::make_shared<StepState>(StepState{session, ProgramHandle(session, "step", traced), {}, {}, {}, {}});
   if (options.accumulate) state->accumulation.emplace(session, "accumulate", traced);
   for (std::size_t i = 0; i < functions.size(); ++i) {
     const std::string& name = options.functions[i].name;
-    state->functions.emplace_back(name, std::make_shared<FunctionState>(FunctionState{session, ProgramHandle(session, name, functions[i]), words[i], 0}));
+    state->functions.emplace_back(
+        name, std::make_shared<FunctionState>(FunctionState{session, ProgramHandle(session, name, functions[i]), words[i], 0}));
   }
   if (training.has_grad_norm) state->norm_output = training.forward_outputs;
   state->recompute_plan = plans_text(training.recompute);
@@ -201,7 +206,10 @@ std::int64_t Step::predicted_peak_bytes() const { return state_->session->engine
 const std::string& Step::recompute_plan() const { return state_->recompute_plan; }
 
 void Step::save_state(const std::filesystem::path& path) const {
-  if (state_->pending > 0) throw UserError(fmt::format("a state cannot be saved between accumulate and run; run the step first: {} batches wait", state_->pending));
+  if (state_->pending > 0) {
+    throw UserError(
+        fmt::format("a state cannot be saved between accumulate and run; run the step first: {} batches wait", state_->pending));
+  }
   save_weights(path, state_->slots(),
                {{std::string(kFormatKey), std::string(kStateFormat)},
                 {std::string(kStepsKey), fmt::format("{}", state_->steps)},

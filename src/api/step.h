@@ -68,7 +68,9 @@ class Step {
   /// Adds this batch's gradients to those of the next run, and returns its loss. Losses are summed: divide yours by the number of
   /// batches to get the mean. UserError unless compiled with `accumulate`.
   double accumulate(std::span<const ArrayView> inputs);
-  double accumulate(std::initializer_list<ArrayView> inputs) { return accumulate(std::span<const ArrayView>(inputs.begin(), inputs.size())); }
+  double accumulate(std::initializer_list<ArrayView> inputs) {
+    return accumulate(std::span<const ArrayView>(inputs.begin(), inputs.size()));
+  }
 
   /// Of the next run. UserError unless finite and at least 0.
   void set_learning_rate(double rate);

@@ -69,7 +69,8 @@ bool report_recompute_check(const ResolvedOptions& options, const std::optional<
     print_error(fmt::format("reprise: recompute {} changes bits: {} is the first that differs from recompute none\n", policy, *difference));
     return false;
   }
-  print_error(fmt::format("reprise: recompute {}: loss, gradients, parameters and states of a step are those of recompute none, bit for bit\n", policy));
+  print_error(fmt::format(
+      "reprise: recompute {}: loss, gradients, parameters and states of a step are those of recompute none, bit for bit\n", policy));
   return true;
 }
 

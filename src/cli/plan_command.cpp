@@ -93,10 +93,12 @@ Parts peak_parts(const PolicyRow& row, const GptConfig& config) {
 std::string table(const std::vector<PolicyRow>& rows) {
   std::size_t width = 9;
   for (const PolicyRow& row : rows) width = std::max(width, row.policy.size());
-  std::string text = fmt::format("{:<{}}  {:>10}  {:>6}  {:>11}  {:>10}  {:>10}\n", "policy", width, "saved", "values", "recomputed", "peak", "transient");
+  std::string text =
+      fmt::format("{:<{}}  {:>10}  {:>6}  {:>11}  {:>10}  {:>10}\n", "policy", width, "saved", "values", "recomputed", "peak", "transient");
   for (const PolicyRow& row : rows) {
-    text += fmt::format("{:<{}}  {:>10}  {:>6}  {:>9.2f} %  {:>10}  {:>10}\n", row.policy, width, format_bytes(row.training.saved.bytes), row.training.saved.values.size(),
-                        row.training.flops.recomputed_percent(), format_bytes(row.layout.peak_bytes()), format_bytes(row.layout.transient_bytes));
+    text += fmt::format("{:<{}}  {:>10}  {:>6}  {:>9.2f} %  {:>10}  {:>10}\n", row.policy, width, format_bytes(row.training.saved.bytes),
+                        row.training.saved.values.size(), row.training.flops.recomputed_percent(), format_bytes(row.layout.peak_bytes()),
+                        format_bytes(row.layout.transient_bytes));
   }
   return text;
 }
@@ -138,7 +140,8 @@ Json json_row(const PolicyRow& row, const GptConfig& config) {
 void write_pictures(const ResolvedOptions& options, const GptConfig& config, const std::vector<PolicyRow>& rows) {
   std::vector<SvgCurve> curves;
   for (const PolicyRow& row : rows) curves.push_back(svg_curve(row.policy, row.layout.persistent_bytes, row.training.step));
-  const std::string title = fmt::format("{}: {} layers, {} tokens x {}, {}", config.name, config.n_layer, config.block_size, options.get_int("micro_batch_size"), options.get_text("dtype"));
+  const std::string title = fmt::format("{}: {} layers, {} tokens x {}, {}", config.name, config.n_layer, config.block_size,
+                                        options.get_int("micro_batch_size"), options.get_text("dtype"));
   write_text_file(options.get_text("svg"), plan_svg(title, curves));
 }
 
@@ -164,7 +167,9 @@ int run_plan(const ResolvedOptions& options) {
   if (options.has("json")) {
     Json list = Json::array();
     for (const PolicyRow& row : rows) list.push_back(json_row(row, config));
-    write_text_file(options.get_text("json"), write_json(Json::object({{"schema_version", 1}, {"model_name", config.name}, {"policies", std::move(list)}}), 2) + "\n");
+    write_text_file(
+        options.get_text("json"),
+        write_json(Json::object({{"schema_version", 1}, {"model_name", config.name}, {"policies", std::move(list)}}), 2) + "\n");
   }
   if (options.has("svg")) write_pictures(options, config, rows);
   if (options.has("out")) write_text_file(options.get_text("out"), plans_text(rows[0].training.recompute));

@@ -48,7 +48,8 @@ class Sharing {
       one.reads = reads_[one.value.index()];
       found.push_back(std::move(one));
     }
-    std::stable_sort(found.begin(), found.end(), [](const Shared& a, const Shared& b) { return a.reads.front().node < b.reads.front().node; });
+    std::stable_sort(found.begin(), found.end(),
+                     [](const Shared& a, const Shared& b) { return a.reads.front().node < b.reads.front().node; });
     return found;
   }
 
@@ -73,7 +74,9 @@ class Sharing {
   bool gains(const Shared& one) const {
     const std::vector<Read>& reads = reads_[one.value.index()];
     if (reads.empty() || reads_[one.copy.index()].empty()) return false;
-    if (std::any_of(trace_.outputs.begin(), trace_.outputs.end(), [&](ValueId output) { return storage_.owner(output) == one.value; })) return false;
+    if (std::any_of(trace_.outputs.begin(), trace_.outputs.end(), [&](ValueId output) { return storage_.owner(output) == one.value; })) {
+      return false;
+    }
     const std::vector<std::int64_t> dense = trace_.type(one.copy).shape.dense_strides();
     std::vector<std::int64_t> strides;
     for (const std::int64_t dim : one.back) strides.push_back(dense[static_cast<std::size_t>(dim)]);

@@ -83,7 +83,9 @@ class PlanParser {
   RecomputePlan& plan() { return plans_.back(); }
 
   void header() {
-    if (!is(0, "recompute") || !is(1, "plan")) fail(fmt::format("not a recompute plan: the first line reads '{} for TRACE FINGERPRINT'", kHeader));
+    if (!is(0, "recompute") || !is(1, "plan")) {
+      fail(fmt::format("not a recompute plan: the first line reads '{} for TRACE FINGERPRINT'", kHeader));
+    }
     if (!is(2, "1")) fail("a recompute plan of another version; this program reads version 1");
     if (!is(3, "for") || line_.words.size() != 6) fail(fmt::format("the first line reads '{} for TRACE FINGERPRINT'", kHeader));
     plans_.emplace_back();

@@ -24,8 +24,10 @@ RecomputePlan read_plan(const Trace& trace, const RecomputeOptions& options) {
   for (RecomputePlan& plan : parse_plans(options.plan_text, file)) {
     if (plan.trace != trace.name) continue;
     if (plan.fingerprint == trace_fingerprint(trace)) return std::move(plan);
-    throw UserError(fmt::format("the recompute plan {} was made for another {} ({:016x}, this one is {:016x}): model, sizes, dtype, executors and machine must be the same; write it again with reprise plan --out",
-                                file, trace.name, plan.fingerprint, trace_fingerprint(trace)));
+    throw UserError(
+        fmt::format("the recompute plan {} was made for another {} ({:016x}, this one is {:016x}): model, sizes, dtype, executors and "
+                    "machine must be the same; write it again with reprise plan --out",
+                    file, trace.name, plan.fingerprint, trace_fingerprint(trace)));
   }
   throw UserError(fmt::format("{} holds no recompute plan for {}; write it again with reprise plan --out", file, trace.name));
 }

@@ -38,7 +38,8 @@ class Validator {
 
   template <class... Parts>
   [[noreturn]] void fail(fmt::format_string<Parts...> text, Parts&&... parts) const {
-    throw UserError(fmt::format("the recompute plan for {} is not right: {}", trace_.name, fmt::format(text, std::forward<Parts>(parts)...)));
+    throw UserError(
+        fmt::format("the recompute plan for {} is not right: {}", trace_.name, fmt::format(text, std::forward<Parts>(parts)...)));
   }
 
   ValueId named(const std::string& name, std::string_view entry) const {
@@ -49,7 +50,9 @@ class Validator {
 
   const Node& forward_producer(ValueId value, std::string_view entry) const {
     const NodeId producer = trace_[value].producer;
-    if (!producer.valid() || trace_[producer].phase != Phase::forward) fail("{} names %{}, which no forward node makes", entry, trace_[value].name);
+    if (!producer.valid() || trace_[producer].phase != Phase::forward) {
+      fail("{} names %{}, which no forward node makes", entry, trace_[value].name);
+    }
     return trace_[producer];
   }
 
@@ -59,10 +62,14 @@ class Validator {
       const Node& node = forward_producer(value, "a kept value");
       const bool view = storage_.shares(node);
       if (entry.how == SavedEntry::How::copy && !view) fail("%{} is to be kept as a copy but is no view", entry.value);
-      if (entry.how != SavedEntry::How::copy && view) fail("%{} is a view of %{}: keep that, or a copy", entry.value, trace_[storage_.owner(value)].name);
+      if (entry.how != SavedEntry::How::copy && view) {
+        fail("%{} is a view of %{}: keep that, or a copy", entry.value, trace_[storage_.owner(value)].name);
+      }
       if (entry.how == SavedEntry::How::hold) {
         const NodeId until = trace_[named(entry.until, "a held value")].producer;
-        if (!until.valid() || trace_[until].phase == Phase::forward) fail("%{} is held until %{}, which no backward node makes", entry.value, entry.until);
+        if (!until.valid() || trace_[until].phase == Phase::forward) {
+          fail("%{} is held until %{}, which no backward node makes", entry.value, entry.until);
+        }
       }
       if (state_[value.index()].saved != nullptr) fail("%{} is kept twice", entry.value);
       state_[value.index()].saved = &entry;
@@ -98,9 +105,13 @@ class Validator {
   void make_copy(const CopyEntry& entry) {
     const ValueId value = named(entry.value, "a copy");
     const Node& node = forward_producer(value, "a copy");
-    if (node.outputs[0] != value) fail("the copy %{} must name the first output of its node, %{}", entry.name, trace_[node.outputs[0]].name);
+    if (node.outputs[0] != value) {
+      fail("the copy %{} must name the first output of its node, %{}", entry.name, trace_[node.outputs[0]].name);
+    }
     constexpr Trait kOnce = Trait::random | Trait::collective | Trait::effect | Trait::never_recompute;
-    if (has_trait(op_row(node.opcode).traits, kOnce)) fail("%{} is made by {}, which runs once only", entry.value, opcode_name(node.opcode));
+    if (has_trait(op_row(node.opcode).traits, kOnce)) {
+      fail("%{} is made by {}, which runs once only", entry.value, opcode_name(node.opcode));
+    }
     if (by_name_.contains(entry.name) || !names_.insert(entry.name).second) fail("the copy's name %{} is taken", entry.name);
     for (const ValueId input : node.inputs) {
       if (!readable(input)) fail("the copy %{} reads %{}, which is neither kept nor made again above it", entry.name, trace_[input].name);
@@ -120,7 +131,8 @@ class Validator {
       }
     }
     if (next < plan_.copies.size()) {
-      fail("the copy %{} stands before %{}, which is no backward node below that of the entry above", plan_.copies[next].name, plan_.copies[next].before);
+      fail("the copy %{} stands before %{}, which is no backward node below that of the entry above", plan_.copies[next].name,
+           plan_.copies[next].before);
     }
   }
 
@@ -138,7 +150,9 @@ class Validator {
     for (std::size_t i = 0; i < trace_.values.size(); ++i) {
       for (const Tag& tag : trace_.values[i].tags) {
         const State& state = state_[storage_.owner(ValueId(i)).index()];
-        if (tag.kind == TagKind::must_recompute && state.saved != nullptr) fail("%{} is kept, against its tag must_recompute", trace_.values[i].name);
+        if (tag.kind == TagKind::must_recompute && state.saved != nullptr) {
+          fail("%{} is kept, against its tag must_recompute", trace_.values[i].name);
+        }
         if (tag.kind == TagKind::must_save && state.read_again) fail("%{} is made again, against its tag must_save", trace_.values[i].name);
       }
     }

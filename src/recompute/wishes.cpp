@@ -90,9 +90,12 @@ class Resolver {
     for (std::size_t i = 0; i < segments.size(); ++i) {
       const Interned path(segments[i].path);
       if (segments[i].policy) {
-        found->second.push_back({i + 1, path, *segments[i].policy, fmt::format("region {} is {}", region_names(segments[i].path), segments[i].policy->str())});
+        found->second.push_back(
+            {i + 1, path, *segments[i].policy, fmt::format("region {} is {}", region_names(segments[i].path), segments[i].policy->str())});
       } else if (i == 0) {
-        if (std::optional<RegionPolicy> policy = block_policy(region)) found->second.push_back({1, path, std::move(*policy), fmt::format("recompute {}", policy_.str())});
+        if (std::optional<RegionPolicy> policy = block_policy(region)) {
+          found->second.push_back({1, path, std::move(*policy), fmt::format("recompute {}", policy_.str())});
+        }
       }
     }
     return found->second;
@@ -132,7 +135,9 @@ class Resolver {
   bool on_list(const Rule& rule, const Node& node) {
     if (rule.policy.kind == RegionPolicy::Kind::ops && !rule.policy.names.empty()) {
       auto [found, fresh] = lists_.try_emplace(rule.region.str());
-      if (fresh) found->second = save_list_of(rule.policy.names, fmt::format("the save list of region {}", region_names(rule.region.view())));
+      if (fresh) {
+        found->second = save_list_of(rule.policy.names, fmt::format("the save list of region {}", region_names(rule.region.view())));
+      }
       return found->second.contains(node.opcode);
     }
     return save_list_.contains(node.opcode);
@@ -162,7 +167,8 @@ class Resolver {
       if (glob_matches(glob, module) || glob_matches(glob, last)) found->second.push_back(trace_.type(*weight).shape);
     }
     if (found->second.empty()) {
-      throw UserError(fmt::format("no module with a matrix product matches '{}' on the force list of alternate{}", glob, nearest_hint(glob, modules)));
+      throw UserError(
+          fmt::format("no module with a matrix product matches '{}' on the force list of alternate{}", glob, nearest_hint(glob, modules)));
     }
     return found->second;
   }
@@ -195,7 +201,8 @@ class Resolver {
     const bool once = !reason_to_run_once(node).empty();
     result_.replay_region[n] = rules.front().region;
     result_.replays[n] = !all_keep && !once;
-    result_.listed[n] = all_keep && std::all_of(rules.begin(), rules.end(), [](const Rule& rule) { return rule.policy.kind != RegionPolicy::Kind::none; });
+    result_.listed[n] =
+        all_keep && std::all_of(rules.begin(), rules.end(), [](const Rule& rule) { return rule.policy.kind != RegionPolicy::Kind::none; });
   }
 
   /// `kept_` holds what the rules say of the node.
@@ -248,14 +255,16 @@ class Resolver {
     const Asked* strongest = &asked.front();
     for (const Asked& one : asked) {
       if (one.tag.kind == TagKind::offload) {
-        throw UserError(fmt::format("%{} is tagged offload by {}, but this device's memory is the host's: there is nowhere else to keep it", one.value, one.tag.source.view()));
+        throw UserError(fmt::format("%{} is tagged offload by {}, but this device's memory is the host's: there is nowhere else to keep it",
+                                    one.value, one.tag.source.view()));
       }
       if (strength(one.tag) > strength(strongest->tag)) strongest = &one;
     }
     for (const Asked& one : asked) {
       if (strength(one.tag) != strength(strongest->tag) || saves(one.tag.kind) == saves(strongest->tag.kind)) continue;
-      throw UserError(fmt::format("tags contradict each other: %{} is {} by {}, and %{} of the same storage is {} by {}; remove one of them", strongest->value,
-                                  tag_name(strongest->tag.kind), strongest->tag.source.view(), one.value, tag_name(one.tag.kind), one.tag.source.view()));
+      throw UserError(fmt::format(
+          "tags contradict each other: %{} is {} by {}, and %{} of the same storage is {} by {}; remove one of them", strongest->value,
+          tag_name(strongest->tag.kind), strongest->tag.source.view(), one.value, tag_name(one.tag.kind), one.tag.source.view()));
     }
     const bool again = !saves(strongest->tag.kind);
     const bool must = strength(strongest->tag) == 2;
@@ -269,10 +278,12 @@ class Resolver {
     const Node& node = trace_[trace_[owner].producer];
     if (const std::string_view reason = reason_to_run_once(node); again && !reason.empty()) {
       if (!must) return;
-      throw UserError(fmt::format("%{} is must_recompute by {}, but {} cannot run again: {}", strongest->value, strongest->tag.source.view(), opcode_name(node.opcode), reason));
+      throw UserError(fmt::format("%{} is must_recompute by {}, but {} cannot run again: {}", strongest->value,
+                                  strongest->tag.source.view(), opcode_name(node.opcode), reason));
     }
     if (again) result_.listed[trace_[owner].producer.index()] = false;  // a tag is stronger than a list
-    result_.of[owner.index()] = {again ? Wish::Kind::again : Wish::Kind::keep, fmt::format("tag {} by {}", tag_name(strongest->tag.kind), strongest->tag.source.view()), false};
+    result_.of[owner.index()] = {again ? Wish::Kind::again : Wish::Kind::keep,
+                                 fmt::format("tag {} by {}", tag_name(strongest->tag.kind), strongest->tag.source.view()), false};
   }
 
   void check_patterns() const {
@@ -280,7 +291,9 @@ class Resolver {
     const std::vector<std::string_view> known(region_paths_.begin(), region_paths_.end());
     for (const std::string& glob : policy_.globs) {
       const bool any = std::any_of(known.begin(), known.end(), [&](std::string_view path) { return glob_matches(glob, path); });
-      if (!any) throw UserError(fmt::format("no checkpoint region matches '{}' of recompute {}{}", glob, policy_.str(), nearest_hint(glob, known)));
+      if (!any) {
+        throw UserError(fmt::format("no checkpoint region matches '{}' of recompute {}{}", glob, policy_.str(), nearest_hint(glob, known)));
+      }
     }
   }
 

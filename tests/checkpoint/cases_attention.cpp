@@ -46,7 +46,9 @@ void llama_block(Tracer& tracer, const Form& form) {
   SequenceContext context;
   context.training = true;
   const Shape shape{tables.length, tables.n_elem};
-  const auto table = [&](const char* name, const std::vector<double>& values) { return tracer.constant(name, shape, values, DType::float32); };
+  const auto table = [&](const char* name, const std::vector<double>& values) {
+    return tracer.constant(name, shape, values, DType::float32);
+  };
   context.rope = {table("rope.cos", tables.cos), table("rope.sin", tables.sin)};
   const Tensor x = rows_input(tracer);
   sum_of_squares(tracer, inside(tracer, "block", form, [&] { return block(x, context); }));

@@ -76,7 +76,8 @@ constexpr Exception kMore[] = {
 };
 
 bool is_exception(const CheckpointFigure& figure) {
-  return std::any_of(std::begin(kMore), std::end(kMore), [&](const Exception& one) { return one.name == figure.name && one.form == figure.form; });
+  return std::any_of(std::begin(kMore), std::end(kMore),
+                     [&](const Exception& one) { return one.name == figure.name && one.form == figure.form; });
 }
 
 class MeasuredCase : public testing::TestWithParam<CheckpointCase> {};

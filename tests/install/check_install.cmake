@@ -53,7 +53,8 @@ run("REPRISE 1" "${CMAKE_COMMAND}" -E cat "${prefix}/share/man/man1/reprise.1")
 # The first program of docs/cpp.md, by pkg-config.
 set(ENV{PKG_CONFIG_PATH} "${prefix}/${LIBDIR}/pkgconfig")
 run("^${VERSION}\n$" "${PKG_CONFIG}" --modversion reprise)
-execute_process(COMMAND "${PKG_CONFIG}" --cflags --libs reprise OUTPUT_VARIABLE flags OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+execute_process(COMMAND "${PKG_CONFIG}" --cflags --libs reprise OUTPUT_VARIABLE flags
+  OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
 separate_arguments(flags UNIX_COMMAND "${flags}")
 file(READ "${SOURCE}/docs/cpp.md" page)
 string(FIND "${page}" "#include <reprise/reprise.h>" begin)

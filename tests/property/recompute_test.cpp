@@ -70,7 +70,8 @@ void add_regions(Trace& trace, Dice& dice) {
 }
 
 void add_tags(Trace& trace, Dice& dice) {
-  static constexpr std::array<TagKind, 4> kKinds{TagKind::must_save, TagKind::prefer_save, TagKind::prefer_recompute, TagKind::must_recompute};
+  static constexpr std::array<TagKind, 4> kKinds{TagKind::must_save, TagKind::prefer_save, TagKind::prefer_recompute,
+                                                 TagKind::must_recompute};
   for (Value& value : trace.values) {
     if (value.producer.valid() && dice.one_in(8)) value.tags.push_back({dice.pick(kKinds), "user"});
   }
@@ -91,7 +92,8 @@ ClaimedTrace random_joint(std::uint64_t seed, Dice& dice) {
   const Trace pure = run_passes(program, std::vector{find_pass("functionalize")});
   JointTrace joint = differentiate(pure, floating_inputs(pure));
   joint.trace.name = "step";
-  const Trace clean = run_passes(joint.trace, std::vector{find_pass("simplify"), find_pass("cse"), find_pass("dce"), find_pass("renumber")});
+  const Trace clean =
+      run_passes(joint.trace, std::vector{find_pass("simplify"), find_pass("cse"), find_pass("dce"), find_pass("renumber")});
   return share_copies(claim_trace(clean, executors(), Target{}, 1));
 }
 
@@ -105,7 +107,8 @@ SaveList random_save_list(Dice& dice) {
 }
 
 std::string random_policy(Dice& dice) {
-  static constexpr std::array<std::string_view, 10> kPolicies{"none", "full", "layers:2", "layers:1", "ops", "alternate", "regions:block0", "regions:*", "auto", "tags"};
+  static constexpr std::array<std::string_view, 10> kPolicies{"none",      "full",           "layers:2",  "layers:1", "ops",
+                                                              "alternate", "regions:block0", "regions:*", "auto",     "tags"};
   return std::string(dice.pick(kPolicies));
 }
 
@@ -117,7 +120,8 @@ void expect_same_bits(const std::vector<HostTensor>& found, const std::vector<Ho
 }
 
 /// Runs the whole of it in an engine: planned memory equals used memory, and the bits are the interpreter's.
-void expect_planned_run(const ClaimedTrace& applied, const std::vector<HostTensor>& inputs, const std::vector<HostTensor>& expected, const std::string& what) {
+void expect_planned_run(const ClaimedTrace& applied, const std::vector<HostTensor>& inputs, const std::vector<HostTensor>& expected,
+                        const std::string& what) {
   std::vector<CompiledTrace> programs;
   programs.push_back(test::planned(applied));
   Engine engine(std::move(programs), test::engine_options(executors()));
@@ -155,7 +159,8 @@ SolvedPlan random_plan(ClaimedTrace& claimed, const std::string& policy, Dice& d
       return plan_recompute(claimed.trace, options, SingleNodePricer());
     } catch (const UserError& error) {
       const std::string text = error.what();
-      const bool refused = text.find("contradict") != std::string::npos || text.find("must_recompute") != std::string::npos || text.find("matches '") != std::string::npos;
+      const bool refused = text.find("contradict") != std::string::npos || text.find("must_recompute") != std::string::npos ||
+                           text.find("matches '") != std::string::npos;
       if (!refused || attempt > 100) throw;
       if (text.find("matches '") != std::string::npos) options.policy = parse_policy("full");
       claimed = untagged;
@@ -203,7 +208,8 @@ std::string random_anchor(const Trace& trace, Dice& dice) {
 }
 
 SavedEntry* held_entry(RecomputePlan& plan) {
-  const auto held = std::find_if(plan.saved.begin(), plan.saved.end(), [](const SavedEntry& entry) { return entry.how == SavedEntry::How::hold; });
+  const auto held =
+      std::find_if(plan.saved.begin(), plan.saved.end(), [](const SavedEntry& entry) { return entry.how == SavedEntry::How::hold; });
   return held == plan.saved.end() ? nullptr : &*held;
 }
 

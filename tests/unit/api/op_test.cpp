@@ -40,7 +40,9 @@ OpRow opaque_square() {
   row.infer = like_first;
   row.evaluate = evaluate_square;
   row.vjp = square_vjp;
-  row.cost = [](const Node&, std::span<const TensorType> inputs, std::span<const TensorType> outputs) { return streaming_cost(inputs, outputs, 1); };
+  row.cost = [](const Node&, std::span<const TensorType> inputs, std::span<const TensorType> outputs) {
+    return streaming_cost(inputs, outputs, 1);
+  };
   row.samples = [] { return std::vector{sample("matrix", {real({3, 5})}, CustomAttrs{}), sample("scalar", {real({})}, CustomAttrs{})}; };
   return row;
 }
@@ -88,7 +90,9 @@ TEST(CheckOp, FindsAWrongVjp) {
 
 TEST(CheckOp, FindsAWrongDecomposition) {
   const auto value = checked("op_test_wrong_parts", square_of_parts(), [](OpRow& row) {
-    row.decompose = [](Builder& b, const Node&, std::span<const ValueId> inputs) { return std::vector{ops::mul_scalar(b, ops::square(b, inputs[0]), 1.0001)}; };
+    row.decompose = [](Builder& b, const Node&, std::span<const ValueId> inputs) {
+      return std::vector{ops::mul_scalar(b, ops::square(b, inputs[0]), 1.0001)};
+    };
   });
   expect_problem(value, "op_test_wrong_parts.matrix: decompose: output 0 element 0 is");
   const auto type = checked("op_test_wrong_part_type", square_of_parts(), [](OpRow& row) {
@@ -99,7 +103,9 @@ TEST(CheckOp, FindsAWrongDecomposition) {
 
 TEST(CheckOp, FindsAWrongInfer) {
   const auto shorter = checked("op_test_wrong_infer", opaque_square(), [](OpRow& row) {
-    row.infer = [](const Node&, std::span<const TensorType> inputs) { return std::vector{TensorType{inputs[0].dtype, {inputs[0].shape.numel() + 1}}}; };
+    row.infer = [](const Node&, std::span<const TensorType> inputs) {
+      return std::vector{TensorType{inputs[0].dtype, {inputs[0].shape.numel() + 1}}};
+    };
   });
   expect_problem(shorter, "evaluate: an evaluate made the wrong number of elements");
   const auto parts = checked("op_test_wrong_infer_parts", square_of_parts(), [](OpRow& row) {
@@ -119,7 +125,8 @@ TEST(CheckOp, FindsMemoryThatEvaluateShouldLeaveAloneOrFill) {
       };
     };
   };
-  const auto beyond = checked("op_test_beyond", opaque_square(), raw([](EvalContext& c) { static_cast<std::byte*>(c.out().data)[c.out_type().bytes()] = std::byte{1}; }));
+  const auto beyond = checked("op_test_beyond", opaque_square(),
+                              raw([](EvalContext& c) { static_cast<std::byte*>(c.out().data)[c.out_type().bytes()] = std::byte{1}; }));
   expect_problem(beyond, "evaluate: writes beside output 0");
   const auto scratch = checked("op_test_scratch", opaque_square(), raw([](EvalContext& c) { c.workspace().data()[16] = std::byte{1}; }));
   expect_problem(scratch, "evaluate: writes beside its workspace");
@@ -150,7 +157,8 @@ TEST(UserOps, TrainInAModelLikeTheirParts) {
   register_op("op_test_model_opaque", opaque_square());
   const test::Line line;
   const auto losses = [&](const std::function<Tensor(const Tensor&)>& square) {
-    Step step = compile_step(line, test::line_inputs(5, DType::float32), [&](const std::vector<Tensor>& in) { return square(line(in[0]) - in[1]).mean(); });
+    Step step = compile_step(line, test::line_inputs(5, DType::float32),
+                             [&](const std::vector<Tensor>& in) { return square(line(in[0]) - in[1]).mean(); });
     std::vector<double> result;
     for (int i = 0; i < 3; ++i) result.push_back(step.run({test::numbers<float>(15, i), test::numbers<float>(10, i + 5)}).loss);
     return result;

@@ -77,7 +77,8 @@ struct LineByHand {
 void expect_near(std::span<const double> actual, const std::vector<double>& expected) {
   ASSERT_EQ(actual.size(), expected.size());
   for (std::size_t i = 0; i < expected.size(); ++i) {
-    EXPECT_TRUE(test::near(actual[i], expected[i], test::tolerance(DType::float64, 64))) << i << ": " << actual[i] << ", by hand " << expected[i];
+    EXPECT_TRUE(test::near(actual[i], expected[i], test::tolerance(DType::float64, 64)))
+        << i << ": " << actual[i] << ", by hand " << expected[i];
   }
 }
 
@@ -122,7 +123,8 @@ TEST(Step, AccumulatedBatchesAreOneLargeBatch) {
   const double loss = whole.run({x, y}).loss;
   options.accumulate = true;
   const Line line;
-  Step halves = compile_step(line, line_inputs(5), [&](const std::vector<Tensor>& in) { return squared_error(line(in[0]), in[1]) * 0.5; }, options);
+  Step halves = compile_step(
+      line, line_inputs(5), [&](const std::vector<Tensor>& in) { return squared_error(line(in[0]), in[1]) * 0.5; }, options);
   const std::span<const double> xs = x;
   const std::span<const double> ys = y;
   const double first = halves.accumulate({xs.first(15), ys.first(10)});
@@ -173,7 +175,9 @@ TEST(Step, ParametersAreReadWrittenSavedAndLoadedByName) {
   const Line line;
   FunctionOptions options;
   options.seed = 3;
-  const FunctionSpec spec{"forward", {{"x", {DType::float32, {2, 3}}}}, [&](const std::vector<Tensor>& in) { return NamedTensors{{"out", line(in[0])}}; }};
+  const FunctionSpec spec{"forward", {{"x", {DType::float32, {2, 3}}}}, [&](const std::vector<Tensor>& in) {
+                            return NamedTensors{{"out", line(in[0])}};
+                          }};
   Function function = compile_function(line, spec, options);
   Parameters parameters = function.parameters();
   ASSERT_EQ(parameters.list().size(), 2U);
@@ -201,7 +205,8 @@ TEST(Step, ParametersAreReadWrittenSavedAndLoadedByName) {
   EXPECT_USER_ERROR(parameters.read<float>("fc.weigth"), "the model has no parameter 'fc.weigth'; did you mean \"fc.weight\"?");
   EXPECT_USER_ERROR(parameters.read<double>("fc.weight"), "parameter 'fc.weight' is float32, read as float64");
   EXPECT_USER_ERROR(parameters.write("fc.bias", w), "parameter 'fc.bias' has 2 elements of float32; given 6 of float32");
-  EXPECT_USER_ERROR(parameters.write("fc.bias", std::vector<double>{1, 2}), "parameter 'fc.bias' has 2 elements of float32; given 2 of float64");
+  EXPECT_USER_ERROR(parameters.write("fc.bias", std::vector<double>{1, 2}),
+                    "parameter 'fc.bias' has 2 elements of float32; given 2 of float64");
 }
 
 TEST(Step, StatesGoOnWithEqualBits) {
@@ -278,7 +283,8 @@ TEST(Step, EveryRecomputePolicyGivesTheSameBitsInFewerBytes) {
     const auto [full_losses, full_weights, full_peak, full_plan] = trained("full", accumulate);
     std::ofstream(folder.path() / "plan") << full_plan;
     EXPECT_LT(full_peak, peak);
-    for (const std::string& policy : {std::string("full"), std::string("auto"), std::string("ops"), "file:" + (folder.path() / "plan").string()}) {
+    for (const std::string& policy :
+         {std::string("full"), std::string("auto"), std::string("ops"), "file:" + (folder.path() / "plan").string()}) {
       const auto [other_losses, other_weights, other_peak, plan] = trained(policy, accumulate);
       EXPECT_EQ(other_losses, losses) << policy;
       EXPECT_EQ(other_weights, weights) << policy;
@@ -298,7 +304,8 @@ TEST(Step, SaysWhatDoesNotFit) {
   Step step = line_step(options);
   EXPECT_USER_ERROR(step.run({numbers(15, 1)}), "step takes 2 inputs, given 1");
   EXPECT_USER_ERROR(step.run({numbers(15, 1), numbers(9, 1)}), "input 'y' of step is float64[5, 2], 10 elements; given 9 of float64");
-  EXPECT_USER_ERROR(step.run({numbers<float>(15, 1), numbers(10, 1)}), "input 'x' of step is float64[5, 3], 15 elements; given 15 of float32");
+  EXPECT_USER_ERROR(step.run({numbers<float>(15, 1), numbers(10, 1)}),
+                    "input 'x' of step is float64[5, 3], 15 elements; given 15 of float32");
   EXPECT_USER_ERROR(step.set_learning_rate(-1), "a learning rate is finite and at least 0, not -1");
   EXPECT_EQ(step.steps(), 0);
 
@@ -314,18 +321,22 @@ TEST(Step, SaysWhatDoesNotFit) {
   refuse([](StepOptions& o, auto&) { o.recompute = "ful"; }, "full");
   refuse([](StepOptions& o, auto&) { o.recompute = "file:not_there"; }, "not_there");
   refuse([](StepOptions& o, auto&) { o.optimizer.beta2 = 1; }, "beta2 must be at least 0 and below 1, not 1");
-  refuse([](StepOptions& o, auto&) { o.optimizer.master_weights = true; }, "master_weights acts only with bfloat16 parameters, not float64");
-  refuse([](StepOptions& o, auto&) { o.optimizer.rounding = Rounding::stochastic; }, "stochastic rounding acts only with bfloat16 parameters");
+  refuse([](StepOptions& o, auto&) { o.optimizer.master_weights = true; },
+         "master_weights acts only with bfloat16 parameters, not float64");
+  refuse([](StepOptions& o, auto&) { o.optimizer.rounding = Rounding::stochastic; },
+         "stochastic rounding acts only with bfloat16 parameters");
   refuse([](StepOptions& o, auto&) { o.execution.threads = -1; }, "threads cannot be negative; 0 is all processors: -1");
   refuse([](StepOptions& o, auto&) { o.execution.executors = "lops"; }, "there is no executor 'lops'; did you mean \"loops\"?");
   refuse([](StepOptions& o, auto&) { o.execution.available_bytes = 100; }, "not enough memory for the programs of the model: ");
   refuse([](StepOptions& o, auto&) { o.functions = {{"step", {}, {}}}; }, "a function needs a name of its own; choose another: step");
   refuse([](StepOptions& o, auto&) { o.functions = {{"f", {}, {}}}; }, "a function needs a body: f");
-  refuse([](StepOptions& o, auto&) { o.functions = {{"f", {}, [](const auto&) { return NamedTensors{}; }}}; }, "a function must return something: f");
+  refuse([](StepOptions& o, auto&) { o.functions = {{"f", {}, [](const auto&) { return NamedTensors{}; }}}; },
+         "a function must return something: f");
   refuse([](StepOptions& o, auto&) { o.functions = {{"f", {}, [](const auto&) { return NamedTensors{{"out", Tensor()}}; }}}; },
          "an output of f is no tensor of this trace; compute it from the inputs: out");
   refuse([](StepOptions&, auto& inputs) { inputs[1].name = "x"; }, "an input of forward has a name that is taken; choose another: x");
-  refuse([](StepOptions&, auto& inputs) { inputs[1].name = "lr"; }, "an input of forward has a name that a step uses itself; choose another: lr");
+  refuse([](StepOptions&, auto& inputs) { inputs[1].name = "lr"; },
+         "an input of forward has a name that a step uses itself; choose another: lr");
   refuse([](StepOptions&, auto& inputs) { inputs[1].name = ""; }, "an input of forward needs a name");
   refuse([](StepOptions&, auto& inputs) { inputs[0].type.shape = {5, 4}; }, "linear");
   EXPECT_USER_ERROR(compile_step(line, line_inputs(5), [&](const std::vector<Tensor>& in) { return line(in[0]); }, options),

@@ -20,7 +20,9 @@ std::vector<double> train(int which) {
   Step step = compile_step(model, test::line_inputs(64, DType::float32),
                            [&](const std::vector<Tensor>& in) { return test::squared_error(model(in[0], 0.1), in[1]); }, options);
   std::vector<double> losses;
-  for (int i = 0; i < 20; ++i) losses.push_back(step.run({test::numbers<float>(192, which + i), test::numbers<float>(128, which - i)}).loss);
+  for (int i = 0; i < 20; ++i) {
+    losses.push_back(step.run({test::numbers<float>(192, which + i), test::numbers<float>(128, which - i)}).loss);
+  }
   return losses;
 }
 

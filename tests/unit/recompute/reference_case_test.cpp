@@ -46,7 +46,9 @@ Counted count(const std::string& policy, bool early_stop = true, bool compat_eag
   Counted counted;
   for (const Node& node : applied.nodes) {
     const bool later = node.phase == Phase::backward || node.phase == Phase::recompute;
-    if (later && has_trait(op_row(node.opcode).traits, Trait::matmul)) counted.units += node_cost(applied, node).flops / (2.0 * 512 * 512 * 512);
+    if (later && has_trait(op_row(node.opcode).traits, Trait::matmul)) {
+      counted.units += node_cost(applied, node).flops / (2.0 * 512 * 512 * 512);
+    }
   }
   counted.mib = static_cast<double>(result.saved_bytes()) / (1024 * 1024);
   return counted;

@@ -74,7 +74,8 @@ TEST(Regions, ByName) {
     }
   }
   EXPECT_EQ(kept.count(op::linear, Phase::recompute), 1);
-  EXPECT_USER_ERROR(recompute(two_blocks(), "regions:blok1"), "no checkpoint region matches 'blok1' of recompute regions:blok1; did you mean \"block1\"?");
+  EXPECT_USER_ERROR(recompute(two_blocks(), "regions:blok1"),
+                    "no checkpoint region matches 'blok1' of recompute regions:blok1; did you mean \"block1\"?");
 }
 
 TEST(Regions, SaveListsKeepProductsThatAreRead) {
@@ -129,7 +130,8 @@ TEST(Regions, OwnPoliciesActUnderTagsAndNotUnderNone) {
   EXPECT_EQ(ops.count(op::exp, Phase::recompute), 1);
   const Recomputed over = recompute(own_policy({RegionPolicy::Kind::none, {}}), "full");
   EXPECT_EQ(over.count(op::exp, Phase::recompute), 0) << "the region's own policy takes the place of the command's";
-  EXPECT_USER_ERROR(recompute(own_policy({RegionPolicy::Kind::ops, {"linaer"}}), "tags"), "the save list of region body: no op is called 'linaer'; did you mean \"linear\"?");
+  EXPECT_USER_ERROR(recompute(own_policy({RegionPolicy::Kind::ops, {"linaer"}}), "tags"),
+                    "the save list of region body: no op is called 'linaer'; did you mean \"linear\"?");
 }
 
 TEST(Regions, NestedRegionsMayOnlyTakeAway) {
@@ -170,9 +172,12 @@ TEST(Regions, AModuleUsedTwiceIsTwoRegions) {
 TEST(Tags, OverrideRegions) {
   const Recomputed kept = recompute(own_policy({}, [](Tracer& tracer, const Tensor& h) { tracer.tag(h, TagKind::must_save); }), "tags");
   EXPECT_EQ(kept.count(op::linear, Phase::recompute), 0);
-  const Recomputed again = recompute(own_policy({RegionPolicy::Kind::none, {}}, [](Tracer& tracer, const Tensor& h) { tracer.tag(h, TagKind::must_recompute); }), "tags");
+  const Recomputed again = recompute(
+      own_policy({RegionPolicy::Kind::none, {}}, [](Tracer& tracer, const Tensor& h) { tracer.tag(h, TagKind::must_recompute); }), "tags");
   EXPECT_EQ(again.count(op::exp, Phase::recompute), 1);
-  const Recomputed preferred = recompute(own_policy({RegionPolicy::Kind::none, {}}, [](Tracer& tracer, const Tensor& h) { tracer.tag(h, TagKind::prefer_recompute); }), "tags");
+  const Recomputed preferred = recompute(
+      own_policy({RegionPolicy::Kind::none, {}}, [](Tracer& tracer, const Tensor& h) { tracer.tag(h, TagKind::prefer_recompute); }),
+      "tags");
   EXPECT_EQ(preferred.count(op::exp, Phase::recompute), 1);
 }
 
@@ -211,7 +216,8 @@ TEST(Tags, ContradictionsNameBothSources) {
 }
 
 TEST(Tags, WhatCannotBeIsRefused) {
-  EXPECT_USER_ERROR(recompute(own_policy({}, [](Tracer& tracer, const Tensor& h) { tracer.tag(h, TagKind::offload); }), "tags"), "this device's memory is the host's");
+  EXPECT_USER_ERROR(recompute(own_policy({}, [](Tracer& tracer, const Tensor& h) { tracer.tag(h, TagKind::offload); }), "tags"),
+                    "this device's memory is the host's");
 }
 
 TEST(Auto, KeepsViewsAsCopiesWhereThatIsSmaller) {

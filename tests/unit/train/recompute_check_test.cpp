@@ -45,7 +45,9 @@ CompileOptions compile_with(const std::string& policy) {
 TEST_P(PoliciesOfSteps, KeepsTheBitsUnderEveryPolicy) {
   const GptProgramOptions options = options_of(GetParam());
   std::vector<RecomputeOptions> all;
-  for (const char* policy : {"auto", "ops", "alternate", "layers:2", "full", "regions:block0"}) all.push_back(compile_with(policy).recompute);
+  for (const char* policy : {"auto", "ops", "alternate", "layers:2", "full", "regions:block0"}) {
+    all.push_back(compile_with(policy).recompute);
+  }
   for (const char* policy : {"full", "alternate"}) {
     all.push_back(compile_with(policy).recompute);
     all.back().early_stop = false;
@@ -85,7 +87,8 @@ TEST_P(PoliciesOfSteps, APlanReadFromAFileIsThePlan) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, PoliciesOfSteps,
-                         ::testing::Values(CheckCase{"toy-gpt", DType::float32, 0.1}, CheckCase{"toy-llama", DType::float32, 0}, CheckCase{"toy-neox", DType::bfloat16, 0.1}),
+                         ::testing::Values(CheckCase{"toy-gpt", DType::float32, 0.1}, CheckCase{"toy-llama", DType::float32, 0},
+                                           CheckCase{"toy-neox", DType::bfloat16, 0.1}),
                          [](const ::testing::TestParamInfo<CheckCase>& tested) {
                            std::string name = tested.param.model;
                            std::replace(name.begin(), name.end(), '-', '_');

@@ -47,7 +47,9 @@ OpRow reversed() {
     }
   };
   row.vjp = [](VjpContext& c) { return std::vector{c.b.emit(c.node.opcode, {c.gy()}, c.node.attrs)}; };
-  row.cost = [](const Node&, std::span<const TensorType> inputs, std::span<const TensorType> outputs) { return streaming_cost(inputs, outputs); };
+  row.cost = [](const Node&, std::span<const TensorType> inputs, std::span<const TensorType> outputs) {
+    return streaming_cost(inputs, outputs);
+  };
   row.samples = [] { return std::vector{sample("matrix", {real({3, 4})}, CustomAttrs{})}; };
   return row;
 }
