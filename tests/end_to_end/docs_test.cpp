@@ -102,13 +102,18 @@ std::string prose(const std::string& markdown) {
 /// Whether links to files of the repository lead somewhere.
 TEST(Documents, LinksLeadToFiles) {
   const std::filesystem::path source = test::source_directory();
-  for (const char* document : {"README.md", "docs/recompute.md"}) {
-    const std::string text = prose(get_file(source / document));
-    ASSERT_FALSE(text.empty());
+  std::vector<std::filesystem::path> documents = {source / "README.md"};
+  for (const auto& entry : std::filesystem::directory_iterator(source / "docs")) {
+    if (entry.path().extension() == ".md") documents.push_back(entry.path());
+  }
+  EXPECT_GE(documents.size(), 9U);
+  for (const std::filesystem::path& document : documents) {
+    const std::string text = prose(get_file(document));
+    ASSERT_FALSE(text.empty()) << document;
     for (std::size_t at = text.find("]("); at != std::string::npos; at = text.find("](", at + 1)) {
       const std::string target = text.substr(at + 2, text.find_first_of("#)", at) - at - 2);
       if (target.starts_with("http") || target.empty()) continue;
-      EXPECT_TRUE(std::filesystem::exists((source / document).parent_path() / target)) << document << ": " << target;
+      EXPECT_TRUE(std::filesystem::exists(document.parent_path() / target)) << document << ": " << target;
     }
   }
 }

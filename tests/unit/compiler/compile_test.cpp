@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // The pipeline on a small model: compiled training steps against the interpreted step, files of every stage, failures.
-#include "base/bytes.h"
 #include "compiler/compile.h"
 
 #include <gtest/gtest.h>
@@ -8,6 +7,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/bytes.h"
 #include "base/thread_pool.h"
 #include "executor/engine.h"
 #include "executor/loops/executor.h"
