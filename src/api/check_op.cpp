@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <optional>
@@ -13,12 +12,12 @@
 #include "autograd/differentiate.h"
 #include "base/error.h"
 #include "base/nearest.h"
-#include "base/philox.h"
 #include "base/tolerance.h"
 #include "compiler/compile.h"
 #include "executor/engine.h"
 #include "executor/executor_list.h"
 #include "interpreter/interpreter.h"
+#include "interpreter/sampled_op.h"
 #include "ir/parser.h"
 #include "ir/printer.h"
 #include "ops/builders.h"
@@ -30,49 +29,6 @@
 
 namespace reprise::test {
 namespace {
-
-/// A trace and numbers for its inputs.
-struct Sampled {
-  Trace trace;
-  std::vector<HostTensor> inputs;
-};
-
-DType widened(DType dtype) { return is_floating(dtype) ? DType::float64 : dtype; }
-
-/// Widens what a body computes in; the bodies of samples hold no constants of their own type.
-Trace widened(Trace body) {
-  for (Value& value : body.values) value.type.dtype = widened(value.type.dtype);
-  return body;
-}
-
-HostTensor fill(const SampleInput& input, const TensorType& type, std::uint64_t seed) {
-  std::vector<double> numbers(static_cast<std::size_t>(type.shape.numel()));
-  for (std::size_t i = 0; i < numbers.size(); ++i) {
-    const double u = uniform_double(philox_word(seed, i));
-    numbers[i] =
-        is_floating(type.dtype) ? input.low + (input.high - input.low) * u : input.low + std::floor((input.high - input.low + 1) * u);
-  }
-  return HostTensor::from_numbers(type, numbers);
-}
-
-/// A trace of the op alone, or with the floating types widened to float64.
-Sampled sampled(Opcode opcode, const OpSample& sample, bool wide) {
-  Sampled result;
-  Node node;
-  node.opcode = opcode;
-  node.attrs = sample.attrs;
-  for (const SampleInput& input : sample.inputs) {
-    TensorType type = input.type;
-    if (wide) type.dtype = widened(type.dtype);
-    node.inputs.push_back(result.trace.add_input(type, Role::batch, fmt::format("x{}", node.inputs.size())));
-    result.inputs.push_back(fill(input, type, 17 * (node.inputs.size() + 1)));
-  }
-  for (const Trace& body : sample.bodies) node.bodies.push_back(wide ? widened(body) : body);
-  Builder builder(result.trace);
-  const std::vector<ValueId> inputs = node.inputs;
-  result.trace.outputs = builder.emit_like(node, inputs);
-  return result;
-}
 
 std::vector<TensorType> types_of(const Trace& trace, const std::vector<ValueId>& values) {
   std::vector<TensorType> types;
@@ -137,14 +93,14 @@ class Checker {
   }
 
   void types() {
-    const Sampled op = sampled(opcode_, sample_, false);
+    const SampledOp op = sampled_op(opcode_, sample_);
     const std::vector<std::string> ill = verify(op.trace);
     if (!ill.empty()) return problem(fmt::format("infer: {}", ill.front()));
     if (!(parse_trace(print_trace(op.trace)) == op.trace)) problem("infer: the trace reads back as another");
   }
 
   void cost() {
-    const Sampled op = sampled(opcode_, sample_, false);
+    const SampledOp op = sampled_op(opcode_, sample_);
     const Node& node = op.trace.nodes.at(0);
     const Cost cost = node_cost(node, types_of(op.trace, node.inputs), types_of(op.trace, node.outputs));
     if (!(cost.flops >= 0 && cost.bytes_read >= 0 && cost.bytes_written >= 0)) problem("cost: a figure is negative or no number");
@@ -153,13 +109,13 @@ class Checker {
   /// A draw has numbers only once the rng pass gave it some.
   void draws() {
     guarded("the draws", [&] {
-      const NumberedDraws drawn = number_draws(sampled(opcode_, sample_, false).trace);
+      const NumberedDraws drawn = number_draws(sampled_op(opcode_, sample_).trace);
       for (const std::string& ill : verify(drawn.trace)) problem(fmt::format("the draws: {}", ill));
     });
   }
 
   /// Runs `evaluate` on memory of this pattern; names what is written beside the outputs.
-  std::vector<std::vector<std::byte>> evaluated(const Sampled& op, std::byte pattern) {
+  std::vector<std::vector<std::byte>> evaluated(const SampledOp& op, std::byte pattern) {
     const Node& node = op.trace.nodes.at(0);
     const std::vector<TensorType> in_types = types_of(op.trace, node.inputs);
     const std::vector<TensorType> out_types = types_of(op.trace, node.outputs);
@@ -201,7 +157,7 @@ class Checker {
   void evaluation() {
     for (const bool wide : {false, true}) {
       if (wide && !sample_.differentiable) continue;
-      const Sampled op = sampled(opcode_, sample_, wide);
+      const SampledOp op = sampled_op(opcode_, sample_, wide);
       const auto first = evaluated(op, std::byte{0xA5});
       const auto second = evaluated(op, std::byte{0x5A});
       for (std::size_t i = 0; i < first.size(); ++i) {
@@ -221,7 +177,7 @@ class Checker {
 
   void parts() {
     for (const bool wide : {false, true}) {
-      const Sampled op = sampled(opcode_, sample_, wide);
+      const SampledOp op = sampled_op(opcode_, sample_, wide);
       const Node& node = op.trace.nodes.at(0);
       const Trace made = decomposition(node, types_of(op.trace, node.inputs));  // throws where the types are not those of `infer`
       for (const std::string& ill : verify(made)) problem(fmt::format("decompose: {}", ill));
@@ -246,15 +202,15 @@ class Checker {
   }
 
   /// The op with the loss sum(out * weights) over its floating outputs, the weights being further inputs; nothing when it has none.
-  std::optional<Sampled> with_loss() const {
-    Sampled op = sampled(opcode_, sample_, true);
+  std::optional<SampledOp> with_loss() const {
+    SampledOp op = sampled_op(opcode_, sample_, true);
     Builder builder(op.trace);
     ValueId loss;
     for (const ValueId out : std::vector<ValueId>(op.trace.outputs)) {
       const TensorType type = builder.type(out);
       if (!is_floating(type.dtype)) continue;
       const ValueId weights = op.trace.add_input(type, Role::batch, "weights");
-      op.inputs.push_back(fill({type, -1, 1}, type, 1000 + op.inputs.size()));
+      op.inputs.push_back(sampled_input({type, -1, 1}, type, 1000 + op.inputs.size()));
       const ValueId term = ops::sum(builder, ops::mul(builder, out, weights));
       loss = loss.valid() ? ops::add(builder, loss, term) : term;
     }
@@ -269,7 +225,7 @@ class Checker {
       if (is_floating(sample_.inputs[i].type.dtype)) floating.push_back(i);
     }
     if (floating.empty()) return;
-    const std::optional<Sampled> op = with_loss();
+    const std::optional<SampledOp> op = with_loss();
     if (!op) return problem("the gradient: no output is floating; say that the sample is not differentiable");
     std::vector<ValueId> wrt;
     for (const std::size_t i : floating) wrt.push_back(op->trace.inputs[i].value);
@@ -279,7 +235,7 @@ class Checker {
     for (std::size_t f = 0; f < floating.size(); ++f) compare_gradient(*op, floating[f], results.at(1 + f));
   }
 
-  void compare_gradient(const Sampled& op, std::size_t input, const HostTensor& gradient) {
+  void compare_gradient(const SampledOp& op, std::size_t input, const HostTensor& gradient) {
     const auto loss_at = [&](std::size_t k, double x) {
       std::vector<HostTensor> moved = op.inputs;
       moved[input].as<double>()[k] = x;
@@ -298,7 +254,7 @@ class Checker {
   }
 
   void compiled() {
-    const Sampled op = sampled(opcode_, sample_, false);
+    const SampledOp op = sampled_op(opcode_, sample_);
     CompileOptions options;
     options.target = detect_target();
     options.executors = make_executor_list("loops,reference");

@@ -5,11 +5,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cmath>
+#include <cstdint>
 
-#include "base/philox.h"
 #include "interpreter/interpreter.h"
-#include "ops/builder.h"
+#include "interpreter/sampled_op.h"
 #include "ops/op_table.h"
 
 namespace reprise {
@@ -20,38 +19,6 @@ Opcode opcode_at(std::size_t i) { return Opcode{static_cast<std::uint16_t>(i)}; 
 bool is_random(const OpRow& row) { return has_trait(row.traits, Trait::random); }
 
 std::string label(const OpRow& row, const OpSample& sample) { return fmt::format("{}.{}", opcode_name(row.opcode), sample.name); }
-
-/// A trace of one op, and numbers for its inputs.
-struct Program {
-  Trace trace;
-  std::vector<HostTensor> inputs;
-};
-
-HostTensor fill(const SampleInput& input, const TensorType& type, std::uint64_t seed) {
-  std::vector<double> numbers(static_cast<std::size_t>(type.shape.numel()));
-  for (std::size_t i = 0; i < numbers.size(); ++i) {
-    const double u = uniform_double(philox_word(seed, i));
-    numbers[i] = is_floating(type.dtype) ? input.low + (input.high - input.low) * u
-                                         : input.low + std::floor((input.high - input.low + 1) * u);
-  }
-  return HostTensor::from_numbers(type, numbers);
-}
-
-Program program(const OpRow& row, const OpSample& sample) {
-  Program result;
-  Builder b(result.trace);
-  Node node;
-  node.opcode = row.opcode;
-  node.attrs = sample.attrs;
-  for (const SampleInput& input : sample.inputs) {
-    node.inputs.push_back(result.trace.add_input(input.type, Role::batch, fmt::format("x{}", node.inputs.size())));
-    result.inputs.push_back(fill(input, input.type, 17 * (node.inputs.size() + 1) + row.opcode.index));
-  }
-  node.bodies = sample.bodies;
-  const std::vector<ValueId> inputs = node.inputs;
-  result.trace.outputs = b.emit_like(node, inputs);
-  return result;
-}
 
 TEST(OpTable, EveryColumnIsFilled) {
   for (std::size_t i = 0; i < kBuiltinOpcodeCount; ++i) {
@@ -86,8 +53,8 @@ TEST_P(OpSamples, PointwiseInBfloat16IsFloat32Rounded) {
     for (SampleInput& input : narrow.inputs) {
       if (is_floating(input.type.dtype)) input.type.dtype = DType::bfloat16;
     }
-    const Program p = program(row(), narrow);
-    Program wide = program(row(), sample);
+    const SampledOp p = sampled_op(row().opcode, narrow);
+    SampledOp wide = sampled_op(row().opcode, sample);
     for (std::size_t i = 0; i < wide.inputs.size(); ++i) {
       wide.inputs[i] = HostTensor::from_numbers(wide.inputs[i].type(), p.inputs[i].numbers());
     }
