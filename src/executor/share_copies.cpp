@@ -29,7 +29,18 @@ struct Shared {
 
 class Sharing {
  public:
-  explicit Sharing(const ClaimedTrace& claimed) : claimed_(claimed), trace_(claimed.trace), storage_(trace_), reads_(trace_.values.size()) {
+  explicit Sharing(const ClaimedTrace& claimed)
+      : claimed_(claimed),
+        trace_(claimed.trace),
+        storage_(trace_),
+        reads_(trace_.values.size()),
+        tagged_(trace_.values.size()) {
+    const Interned autograd("autograd");
+    for (std::size_t i = 0; i < trace_.values.size(); ++i) {
+      const std::vector<Tag>& tags = trace_.values[i].tags;
+      const bool by_user = std::any_of(tags.begin(), tags.end(), [&](const Tag& tag) { return tag.source != autograd; });
+      if (by_user) tagged_[storage_.owner(ValueId(i)).index()] = true;
+    }
     for (std::size_t n = 0; n < trace_.nodes.size(); ++n) {
       const Node& node = trace_.nodes[n];
       if (node.phase != Phase::backward || storage_.shares(node)) continue;
@@ -73,7 +84,7 @@ class Sharing {
   /// Whether backward reads the copy as it is, and can read every use of the value through it.
   bool gains(const Shared& one) const {
     const std::vector<Read>& reads = reads_[one.value.index()];
-    if (reads.empty() || reads_[one.copy.index()].empty()) return false;
+    if (tagged_[one.value.index()] || reads.empty() || reads_[one.copy.index()].empty()) return false;
     if (std::any_of(trace_.outputs.begin(), trace_.outputs.end(), [&](ValueId output) { return storage_.owner(output) == one.value; })) {
       return false;
     }
@@ -90,6 +101,7 @@ class Sharing {
   const Trace& trace_;
   StorageMap storage_;
   std::vector<std::vector<Read>> reads_;  // of a storage, by backward nodes that compute; by owner
+  std::vector<bool> tagged_;              // by the user, who speaks of this storage and not of a copy; by owner
 };
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "analysis/saved.h"
 #include "base/bytes.h"
@@ -20,11 +21,12 @@ namespace {
 using test::clean_joint;
 
 /// y = exp(x) [4, 3, 5], whose backward reads y; then y permuted, joined and multiplied by w, whose gradient reads that.
-Trace joint(bool trains_w, bool returns_y) {
+Trace joint(bool trains_w, bool returns_y, std::optional<TagKind> tag = {}) {
   Tracer tracer("step");
   const Tensor x = tracer.input("x", {DType::float32, {4, 3, 5}}, Role::param);
   const Tensor w = tracer.input("w", {DType::float32, {7, 20}}, Role::param);
   const Tensor y = tracer.named(x.exp(), "y");
+  if (tag) tracer.tag(y, *tag);
   const Tensor joined = y.permute({1, 2, 0}).reshape({3, 20});
   tracer.output(Tensor(tracer, ops::linear(tracer.builder(), joined.id(), w.id())).sum());
   if (returns_y) tracer.output(y);
@@ -58,6 +60,17 @@ TEST(ShareCopies, NothingChangesWhereItWouldKeepNoLess) {
   for (const bool trains_w : {false, true}) {
     const ClaimedTrace before = claimed(joint(trains_w, trains_w));  // the copy is not read again, or the value stays as an output
     EXPECT_EQ(share_copies(before), before);
+  }
+}
+
+TEST(ShareCopies, ATagSpeaksOfTheValueAndNotOfItsCopy) {
+  for (const TagKind kind : {TagKind::must_save, TagKind::must_recompute}) {
+    const ClaimedTrace before = claimed(joint(true, false, kind));
+    EXPECT_EQ(share_copies(before), before);
+    const test::Recomputed result = test::recompute(before, "tags");
+    EXPECT_EQ(result.keeps("y"), kind == TagKind::must_save);
+    EXPECT_EQ(result.count(op::exp, Phase::recompute), kind == TagKind::must_recompute ? 1 : 0);
+    EXPECT_TRUE(result.warnings.empty()) << result.warnings[0];
   }
 }
 
