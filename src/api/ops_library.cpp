@@ -4,11 +4,10 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 
-#include <cstdint>
 #include <system_error>
 
 #include "base/error.h"
-#include "ir/opcode.h"
+#include "ops/op_table.h"
 
 namespace reprise {
 namespace {
@@ -36,14 +35,14 @@ std::vector<std::string> load_ops(const std::filesystem::path& file) {
     throw UserError(fmt::format("a shared object of ops was built for interface {}, this reprise has {}; build it anew: {}", built_for,
                                 kOpsInterface, shown));
   }
-  const std::size_t before = opcode_count();
+  std::vector<Opcode> registered;
   try {
-    registrar();
+    registered = ops_registered_by(registrar);
   } catch (const UserError& refused) {
     throw UserError(fmt::format("{}: {}", shown, refused.what()));
   }
   std::vector<std::string> names;
-  for (std::size_t i = before; i < opcode_count(); ++i) names.emplace_back(opcode_name(Opcode{static_cast<std::uint16_t>(i)}));
+  for (const Opcode opcode : registered) names.emplace_back(opcode_name(opcode));
   return names;
 }
 

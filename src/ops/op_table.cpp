@@ -6,6 +6,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <utility>
 
 #include "base/error.h"
 #include "ops/row_families.h"
@@ -36,6 +37,8 @@ Table& table() {
   return *instance;
 }
 
+thread_local std::vector<Opcode>* registered_here = nullptr;  // by calls on this thread, while somebody asks
+
 }  // namespace
 
 const OpRow& op_row(Opcode opcode) {
@@ -65,7 +68,21 @@ Opcode register_op(std::string_view name, OpRow row) {
   const std::lock_guard lock(all.mutex);
   const Opcode opcode = row.opcode = register_opcode(name);
   all.user.emplace(opcode, std::move(row));
+  if (registered_here != nullptr) registered_here->push_back(opcode);
   return opcode;
+}
+
+std::vector<Opcode> ops_registered_by(const std::function<void()>& call) {
+  std::vector<Opcode> registered;
+  std::vector<Opcode>* const outer = std::exchange(registered_here, &registered);
+  try {
+    call();
+  } catch (...) {
+    registered_here = outer;
+    throw;
+  }
+  registered_here = outer;
+  return registered;
 }
 
 bool compiled_as_parts(const OpRow& row) { return is_user_op(row.opcode) && static_cast<bool>(row.decompose); }

@@ -2,6 +2,8 @@
 // The op table: one row per opcode. Built-in rows are gathered once; users register more.
 #pragma once
 
+#include <functional>
+#include <string_view>
 #include <vector>
 
 #include "ops/row.h"
@@ -16,6 +18,8 @@ const OpRow& op_row(Opcode opcode);
 /// kernel and cost follow from it) or, for an opaque op, `evaluate` and `cost`. UserError when the name is taken, a needed column
 /// is empty, or columns contradict each other. Thread safe.
 Opcode register_op(std::string_view name, OpRow row);
+/// The ops that `call` registers, in order; not those that other threads register meanwhile.
+std::vector<Opcode> ops_registered_by(const std::function<void()>& call);
 /// Whether nodes of the op run as their decomposition: user ops that have one. An `evaluate` beside it is what the decomposition
 /// is checked against.
 bool compiled_as_parts(const OpRow& row);
