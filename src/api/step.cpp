@@ -25,6 +25,7 @@ constexpr std::string_view kStateFormat = "1";
 constexpr std::string_view kFormatKey = "reprise_step_state";
 constexpr std::string_view kStepsKey = "steps";
 constexpr std::string_view kDrawsKey = "draws";
+constexpr std::string_view kSeedKey = "seed";
 
 void check_optimizer(const AdamWOptions& adamw, DType dtype) {
   const auto require = [](bool holds, std::string_view what, double value) {
@@ -57,22 +58,27 @@ void check_function_names(const std::vector<FunctionSpec>& functions) {
   }
 }
 
-std::int64_t counter(const SafetensorsMetadata& strings, std::string_view key, const std::filesystem::path& path) {
-  for (const auto& [name, text] : strings) {
-    if (name != key) continue;
-    std::int64_t value = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error == std::errc() && end == text.data() + text.size() && value >= 0) return value;
-  }
+std::optional<std::string_view> find_string(const SafetensorsMetadata& strings, std::string_view key) {
+  const auto found = std::find_if(strings.begin(), strings.end(), [&](const auto& one) { return one.first == key; });
+  return found == strings.end() ? std::nullopt : std::optional<std::string_view>(found->second);
+}
+
+template <class Integer>
+Integer counter(const SafetensorsMetadata& strings, std::string_view key, const std::filesystem::path& path) {
+  const std::string_view text = find_string(strings, key).value_or("");
+  Integer value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (!text.empty() && error == std::errc() && end == text.data() + text.size() && value >= 0) return value;
   throw UserError(fmt::format("{}: the counter '{}' is missing or no number; was the file written by save_state?", path.string(), key));
 }
 
+std::string draws_key(std::string_view function) { return fmt::format("{}.{}", kDrawsKey, function); }
+
 void check_format(const SafetensorsMetadata& strings, const std::filesystem::path& path) {
-  const auto found = std::find_if(strings.begin(), strings.end(), [](const auto& one) { return one.first == kFormatKey; });
-  if (found == strings.end()) throw UserError(fmt::format("{}: no state of a step; Parameters::load reads weights alone", path.string()));
-  if (found->second != kStateFormat) {
-    throw UserError(
-        fmt::format("{}: step state of format {}, known is {}; use the reprise that wrote it", path.string(), found->second, kStateFormat));
+  const std::optional<std::string_view> found = find_string(strings, kFormatKey);
+  if (!found) throw UserError(fmt::format("{}: no state of a step; Parameters::load reads weights alone", path.string()));
+  if (*found != kStateFormat) {
+    throw UserError(fmt::format("{}: step state of format {}, known is {}; use the reprise that wrote it", path.string(), *found, kStateFormat));
   }
 }
 
@@ -210,23 +216,33 @@ void Step::save_state(const std::filesystem::path& path) const {
     throw UserError(
         fmt::format("a state cannot be saved between accumulate and run; run the step first: {} batches wait", state_->pending));
   }
-  save_weights(path, state_->slots(),
-               {{std::string(kFormatKey), std::string(kStateFormat)},
-                {std::string(kStepsKey), fmt::format("{}", state_->steps)},
-                {std::string(kDrawsKey), fmt::format("{}", state_->draws)}});
+  SafetensorsMetadata strings = {{std::string(kFormatKey), std::string(kStateFormat)},
+                                 {std::string(kStepsKey), fmt::format("{}", state_->steps)},
+                                 {std::string(kSeedKey), fmt::format("{}", state_->session->seed)},
+                                 {std::string(kDrawsKey), fmt::format("{}", state_->draws)}};
+  for (const auto& [name, function] : state_->functions) strings.emplace_back(draws_key(name), fmt::format("{}", function->draws));
+  save_weights(path, state_->slots(), strings);
 }
 
 void Step::load_state(const std::filesystem::path& path) {
   const SafetensorsMetadata strings = SafetensorsFile::open(path).metadata();
   check_format(strings, path);
-  const std::int64_t steps = counter(strings, kStepsKey, path);
-  const std::int64_t draws = counter(strings, kDrawsKey, path);
+  const auto steps = counter<std::int64_t>(strings, kStepsKey, path);
+  const auto draws = counter<std::int64_t>(strings, kDrawsKey, path);
+  const auto seed = counter<std::uint64_t>(strings, kSeedKey, path);
+  std::vector<std::int64_t> function_draws;
+  for (const auto& [name, function] : state_->functions) {
+    const std::string key = draws_key(name);
+    function_draws.push_back(find_string(strings, key) ? counter<std::int64_t>(strings, key, path) : 0);  // 0: it is new
+  }
   load_weights(path, state_->slots());
   for (const StepParameter& parameter : state_->session->trained) {
     if (parameter.accumulator.empty()) continue;
     const std::span<std::byte> bytes = state_->session->engine->bytes(parameter.accumulator);
     std::fill(bytes.begin(), bytes.end(), std::byte{});
   }
+  for (std::size_t i = 0; i < function_draws.size(); ++i) state_->functions[i].second->draws = function_draws[i];
+  state_->session->seed = seed;
   state_->steps = steps;
   state_->draws = draws;
   state_->pending = 0;

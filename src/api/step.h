@@ -92,8 +92,8 @@ class Step {
   /// What StepOptions::recompute came to, as text: written to a file, it is the policy `file:` of the same step.
   const std::string& recompute_plan() const;
 
-  /// Writes parameters, moments, states and counters as one safetensors file, from which `load_state` of a step of equal options
-  /// (the seed too) goes on with equal bits. The learning rate is the caller's. UserError between `accumulate` and `run`.
+  /// Writes parameters, moments, states, counters and the seed as one safetensors file, from which `load_state` of a step of equal
+  /// options goes on with equal bits, its functions too. The learning rate is the caller's. UserError between `accumulate` and `run`.
   void save_state(const std::filesystem::path& path) const;
   /// UserError, before anything is changed, when the file is of another model, or no such file.
   void load_state(const std::filesystem::path& path);

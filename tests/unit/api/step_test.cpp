@@ -178,14 +178,30 @@ TEST(Step, StatesGoOnWithEqualBits) {
       const std::vector<bfloat16> both = batch(i);
       return step.run({std::span(both).first(12), std::span(both).subspan(12)}).loss;
     };
+    options.functions = {{"noisy", {line_inputs(4, DType::bfloat16)[0]}, [&](const std::vector<Tensor>& in) {
+                            return NamedTensors{{"out", model(in[0], 0.5)}};
+                          }}};
+    const auto noisy = [&](Step& step) {
+      const std::vector<bfloat16> both = batch(1);
+      Function function = step.function("noisy");
+      function.run({std::span(both).first(12)});
+      std::vector<float> out;
+      for (const bfloat16 x : function.output<bfloat16>("out")) out.push_back(to_float(x));
+      return out;
+    };
     const auto file = folder.path() / "state.safetensors";
     Step first = compile_step(model, line_inputs(4, DType::bfloat16), loss, options);
     for (int i = 0; i < 3; ++i) run(first, i);
+    const std::vector<float> before = noisy(first);
     first.save_state(file);
+    options.seed = 6;  // the file's counts
     Step second = compile_step(model, line_inputs(4, DType::bfloat16), loss, options);
     run(second, 9);
     second.load_state(file);
     EXPECT_EQ(second.steps(), 3);
+    const std::vector<float> after = noisy(first);
+    EXPECT_NE(after, before);
+    EXPECT_EQ(noisy(second), after);
     for (int i = 3; i < 6; ++i) EXPECT_EQ(run(first, i), run(second, i));
     for (const ParameterInfo& parameter : first.parameters().list()) {
       const auto a = first.parameters().read<bfloat16>(parameter.name);
