@@ -25,6 +25,7 @@
 #include "ops/decomposition.h"
 #include "ops/op_table.h"
 #include "ops/verifier.h"
+#include "passes/decompose.h"
 #include "passes/rng.h"
 
 namespace reprise::test {
@@ -180,6 +181,7 @@ class Checker {
       const SampledOp op = sampled_op(opcode_, sample_, wide);
       const Node& node = op.trace.nodes.at(0);
       const Trace made = decomposition(node, types_of(op.trace, node.inputs));  // throws where the types are not those of `infer`
+      decompose_user_ops(made);                                                  // throws where it leads back to itself
       for (const std::string& ill : verify(made)) problem(fmt::format("decompose: {}", ill));
       if (!row_.evaluate || !wide) continue;
       const std::vector<HostTensor> actual = interpret(made, op.inputs);

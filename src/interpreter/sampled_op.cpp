@@ -25,7 +25,7 @@ SampledOp sampled_op(Opcode opcode, const OpSample& sample, bool wide) {
   SampledOp result;
   Node node;
   node.opcode = opcode;
-  node.attrs = sample.attrs;
+  node.attrs = std::holds_alternative<NoAttrs>(sample.attrs) ? default_attrs(opcode) : sample.attrs;
   for (const SampleInput& input : sample.inputs) {
     TensorType type = input.type;
     if (wide) type.dtype = widened(type.dtype);

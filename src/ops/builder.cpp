@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/builder.h"
 
+#include <fmt/format.h>
+
+#include "base/error.h"
 #include "ops/op_table.h"
 
 namespace reprise {
@@ -10,6 +13,7 @@ std::vector<ValueId> Builder::append(Node node, std::string_view hint) {
   inputs.reserve(node.inputs.size());
   for (const ValueId input : node.inputs) inputs.push_back(trace_->type(input));
   const std::vector<TensorType> types = op_row(node.opcode).infer(node, inputs);
+  if (types.empty()) throw UserError(fmt::format("op '{}' infers no output; an op makes one at least", opcode_name(node.opcode)));
   const std::string_view name = hint.empty() ? opcode_name(node.opcode) : hint;
   const NodeId id = trace_->add_node(std::move(node), types, name);
   const std::vector<ValueId> outputs = trace_->nodes[id.index()].outputs;

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/eval_context.h"
 
+#include <fmt/format.h>
+
 #include <bit>
 #include <cmath>
 #include <limits>
 
 #include "base/error.h"
+#include "ops/op_table.h"
 
 namespace reprise {
 namespace {
@@ -57,10 +60,18 @@ void with_storage_type(DType dtype, F&& f) {
   }
 }
 
+/// What an `evaluate` did wrong: the author's error where the op is a user's.
+[[noreturn]] void refuse(const Node& node, const std::string& what) {
+  const std::string text = fmt::format("the evaluate of op '{}' {}", opcode_name(node.opcode), what);
+  if (is_user_op(node.opcode)) throw UserError(text);
+  throw InternalError(text);
+}
+
 }  // namespace
 
 template <class C>
 std::vector<C> EvalContext::load(std::size_t i) const {
+  if (i >= inputs_.size()) refuse(node_, fmt::format("reads input {} of {}", i, inputs_.size()));
   const ArrayRef& array = inputs_[i];
   std::vector<C> values(static_cast<std::size_t>(array.type->shape.numel()));
   with_storage_type(array.type->dtype, [&](auto zero) {
@@ -73,8 +84,11 @@ std::vector<C> EvalContext::load(std::size_t i) const {
 
 template <class C>
 void EvalContext::store(std::size_t i, std::span<const C> values) const {
+  if (i >= outputs_.size()) refuse(node_, fmt::format("writes output {} of {}", i, outputs_.size()));
   const ArrayRef& array = outputs_[i];
-  REPRISE_CHECK(static_cast<std::int64_t>(values.size()) == array.type->shape.numel(), "an evaluate made the wrong number of elements");
+  if (static_cast<std::int64_t>(values.size()) != array.type->shape.numel()) {
+    refuse(node_, fmt::format("gives {} elements for output {}, {}", values.size(), i, array.type->str()));
+  }
   with_storage_type(array.type->dtype, [&](auto zero) {
     using T = decltype(zero);
     auto* const data = static_cast<T*>(array.data);

@@ -107,12 +107,43 @@ TEST(CheckOp, FindsAWrongInfer) {
       return std::vector{TensorType{inputs[0].dtype, {inputs[0].shape.numel() + 1}}};
     };
   });
-  expect_problem(shorter, "evaluate: an evaluate made the wrong number of elements");
+  expect_problem(shorter, "evaluate: the evaluate of op 'op_test_wrong_infer' gives 15 elements for output 0, float32[16]");
   const auto parts = checked("op_test_wrong_infer_parts", square_of_parts(), [](OpRow& row) {
     row.infer = [](const Node&, std::span<const TensorType> inputs) { return std::vector{inputs[0], inputs[0]}; };
     row.evaluate = nullptr;
   });
   expect_problem(parts, "`infer` says 2");
+  const auto nothing = checked("op_test_no_outputs", opaque_square(), [](OpRow& row) {
+    row.infer = [](const Node&, std::span<const TensorType>) { return std::vector<TensorType>(); };
+  });
+  expect_problem(nothing, "infer: op 'op_test_no_outputs' infers no output; an op makes one at least");
+}
+
+TEST(CheckOp, FindsPartsThatLeadBackToTheOp) {
+  const auto check = checked("op_test_of_itself", square_of_parts(), [](OpRow& row) {
+    row.decompose = [](Builder& b, const Node& node, std::span<const ValueId> inputs) {
+      return b.emit_like(node, std::vector(inputs.begin(), inputs.end()));
+    };
+  });
+  expect_problem(check, "the decomposition of op 'op_test_of_itself' leads back to itself");
+}
+
+TEST(CheckOp, FindsInputsAndOutputsThatAreNotThere) {
+  const auto input = checked("op_test_third_input", opaque_square(), [](OpRow& row) {
+    row.evaluate = [](EvalContext& c) { c.store<float>(0, c.load<float>(2)); };
+  });
+  expect_problem(input, "the evaluate of op 'op_test_third_input' reads input 2 of 1");
+  const auto output = checked("op_test_second_output", opaque_square(), [](OpRow& row) {
+    row.evaluate = [](EvalContext& c) { c.store<float>(1, c.load<float>(0)); };
+  });
+  expect_problem(output, "the evaluate of op 'op_test_second_output' writes output 1 of 1");
+}
+
+TEST(CheckOp, SamplesNeedNoAttributes) {
+  const auto check = checked("op_test_plain_sample", opaque_square(), [](OpRow& row) {
+    row.samples = [] { return std::vector{sample("plain", {real({2, 3})})}; };
+  });
+  EXPECT_TRUE(check.passed()) << check.str();
 }
 
 TEST(CheckOp, FindsMemoryThatEvaluateShouldLeaveAloneOrFill) {
