@@ -25,7 +25,7 @@ using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
 
 /// How programs are compiled and run. The bits of a result depend on `executors` alone.
 struct ExecutionOptions {
-  int threads = 0;                             // 0: all processors of the process
+  int threads = 0;                             // 0: all processors of the process; at most 4096
   std::string executors;                       // by name, in order of preference; empty: the default order
   std::optional<std::uint64_t> available_bytes;  // most that may be taken; nothing: what the machine and its cgroup have left
   std::filesystem::path dump;                  // every stage of the compile is written into this folder; empty: none

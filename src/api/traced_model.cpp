@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/thread_pool.h"
 #include "executor/executor_list.h"
 #include "ops/builders.h"
 #include "passes/rng.h"
@@ -74,6 +75,7 @@ TracedModel trace_model(const Module& module, const FunctionSpec& function, DTyp
 
 CompileOptions compile_options(const ExecutionOptions& execution) {
   if (execution.threads < 0) throw UserError(fmt::format("threads cannot be negative; 0 is all processors: {}", execution.threads));
+  if (execution.threads > kMostThreads) throw UserError(fmt::format("threads must be at most {}, not {}", kMostThreads, execution.threads));
   CompileOptions compile;
   compile.target = detect_target();
   compile.threads = execution.threads == 0 ? compile.target.cores : execution.threads;

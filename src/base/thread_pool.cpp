@@ -7,8 +7,13 @@
 #include <chrono>
 #include <cstdint>
 #include <exception>
+#include <new>
+#include <string>
+#include <system_error>
 #include <thread>
 #include <vector>
+
+#include <fmt/format.h>
 
 #include "base/error.h"
 
@@ -60,6 +65,17 @@ struct ThreadPool::State {
   std::vector<std::exception_ptr> errors;  // one per thread, sized once
   std::vector<std::thread> workers;
 
+  State() = default;
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+  /// Ends the workers there are, which need not be all that were wanted.
+  ~State() {
+    stopping = true;
+    generation.fetch_add(1, std::memory_order_acq_rel);
+    generation.notify_all();
+    for (std::thread& worker : workers) worker.join();
+  }
+
   void work(int thread) noexcept {
     const ItemRange range = static_range(items, thread, threads);
     if (range.begin == range.end) return;
@@ -70,7 +86,7 @@ struct ThreadPool::State {
     }
   }
 
-  void worker(int thread) {
+  void wait_for_work(int thread) {
     std::uint32_t seen = 0;
     for (;;) {
       seen = wait_for_change(generation, seen, spin);
@@ -81,22 +97,32 @@ struct ThreadPool::State {
   }
 };
 
+namespace {
+
+[[noreturn]] void throw_no_thread(int threads, const std::string& reason) {
+  throw DeviceError(fmt::format("cannot start {} threads: {}; use fewer with --threads / ExecutionOptions::threads or raise the limit", threads, reason));
+}
+
+}  // namespace
+
 ThreadPool::ThreadPool(int threads) : state_(std::make_unique<State>()) {
   REPRISE_CHECK(threads >= 1, "a thread pool has at least one thread");
   state_->threads = threads;
   state_->spin = static_cast<unsigned>(threads) <= std::thread::hardware_concurrency();
-  state_->errors.resize(static_cast<std::size_t>(threads));
-  for (int thread = 1; thread < threads; ++thread) {
-    state_->workers.emplace_back([state = state_.get(), thread] { state->worker(thread); });
+  try {
+    state_->errors.resize(static_cast<std::size_t>(threads));
+    state_->workers.reserve(static_cast<std::size_t>(threads - 1));
+    for (int thread = 1; thread < threads; ++thread) {
+      state_->workers.emplace_back([state = state_.get(), thread] { state->wait_for_work(thread); });
+    }
+  } catch (const std::system_error& refused) {
+    throw_no_thread(threads, refused.code().message());
+  } catch (const std::bad_alloc&) {
+    throw_no_thread(threads, "not enough memory");
   }
 }
 
-ThreadPool::~ThreadPool() {
-  state_->stopping = true;
-  state_->generation.fetch_add(1, std::memory_order_acq_rel);
-  state_->generation.notify_all();
-  for (std::thread& worker : state_->workers) worker.join();
-}
+ThreadPool::~ThreadPool() = default;
 
 int ThreadPool::threads() const { return state_->threads; }
 

@@ -9,6 +9,9 @@
 
 namespace reprise {
 
+/// What a caller may ask for; far more than any machine has.
+constexpr int kMostThreads = 4096;
+
 /// Items [begin, end) of one thread.
 struct ItemRange {
   std::size_t begin, end;
@@ -26,7 +29,7 @@ constexpr ItemRange static_range(std::size_t items, int thread, int threads) {
 
 class ThreadPool {
  public:
-  /// Starts threads - 1 workers. threads >= 1.
+  /// Starts threads - 1 workers. threads >= 1. DeviceError when the system does not give that many.
   explicit ThreadPool(int threads);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;

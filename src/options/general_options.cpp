@@ -2,6 +2,7 @@
 // Options that several commands share: numbers, execution, files.
 #include <array>
 
+#include "base/thread_pool.h"
 #include "options/option_rows.h"
 
 namespace reprise {
@@ -33,7 +34,7 @@ constexpr std::array kRows{
     OptionRow{.name = "executors", .kind = list, .group = execution, .commands = kTrain | kGenerate | kEval | kBench | kPlanning | kTrace | kRunTrace,
               .default_text = "onednn,loops,reference", .choices = "onednn|loops|reference", .help = "executors in order of preference"},
     OptionRow{.name = "threads", .kind = integer, .group = execution, .commands = kTrain | kGenerate | kEval | kBench | kPlanning | kRunTrace, .default_text = "0",
-              .minimum = 0, .maximum = 4096, .changes_on_resume = true, .help = "threads to compute with; 0 is all processors"},
+              .minimum = 0, .maximum = kMostThreads, .changes_on_resume = true, .help = "threads to compute with; 0 is all processors"},
     OptionRow{.name = "seed", .kind = integer, .group = general, .commands = kTrain | kGenerate | kBench | kTrace | kRunTrace,
               .default_text = "1337", .minimum = 0, .help = "seed of every random draw; the same seed gives the same bits"},
     OptionRow{.name = "dump", .kind = path, .group = general, .commands = kTrain | kBench | kPlanning | kTrace, .placeholder = "DIR", .command_line_only = true,

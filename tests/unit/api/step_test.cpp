@@ -292,6 +292,7 @@ TEST(Step, SaysWhatDoesNotFit) {
   refuse([](StepOptions& o, auto&) { o.optimizer.rounding = Rounding::stochastic; },
          "stochastic rounding acts only with bfloat16 parameters");
   refuse([](StepOptions& o, auto&) { o.execution.threads = -1; }, "threads cannot be negative; 0 is all processors: -1");
+  refuse([](StepOptions& o, auto&) { o.execution.threads = 100000; }, "threads must be at most 4096, not 100000");
   refuse([](StepOptions& o, auto&) { o.execution.executors = "lops"; }, "there is no executor 'lops'; did you mean \"loops\"?");
   refuse([](StepOptions& o, auto&) { o.execution.available_bytes = 100; }, "not enough memory for the programs of the model: ");
   refuse([](StepOptions& o, auto&) { o.functions = {{"step", {}, {}}}; }, "a function needs a name of its own; choose another: step");

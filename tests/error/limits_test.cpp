@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// The built program where the system gives less than it wants: threads and file sizes. Each refusal is one line with its exit status.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "support/run_program.h"
+#include "support/temporary_directory.h"
+
+namespace reprise::test {
+namespace {
+
+class Limits : public ::testing::Test {
+ protected:
+  std::string at(const std::string& name) const { return folder_ / name; }
+
+  /// Runs `reprise WORDS` in a shell after `before`.
+  static ProgramResult shell(const std::string& before, const std::string& words) {
+    return run_program({"/bin/sh", "-c", before + "; exec " + REPRISE_BINARY + " " + words});
+  }
+
+  static void expect_refusal(const ProgramResult& result, const std::string& phrase, int status) {
+    EXPECT_EQ(result.status, status) << result.err;
+    const std::size_t last = result.err.rfind("reprise: ");
+    ASSERT_NE(last, std::string::npos) << result.err;
+    const std::string line = result.err.substr(last);
+    EXPECT_NE(line.find(phrase), std::string::npos) << "wanted: " << phrase << "\ngot: " << line;
+    EXPECT_EQ(line.find('\n'), line.size() - 1) << line;
+    EXPECT_TRUE(result.out.empty()) << result.out;
+  }
+
+  TemporaryDirectory folder_;
+};
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // they take terabytes of addresses themselves
+TEST_F(Limits, ThreadsThatCannotAllBeStarted) {
+  put_file(at("t.txt"), "reprise trace 1\ntrace t {\n  input float32[4] %x batch\n  float32[4] %y = neg(%x)\n  output %y\n}\n");
+  ASSERT_EQ(shell("true", "run-trace " + at("t.txt") + " --threads 2").status, 0);
+  // A stack takes some megabytes of addresses: hundreds of threads are made, not thousands.
+  expect_refusal(shell("ulimit -s 8192; ulimit -v 3000000", "run-trace " + at("t.txt") + " --threads 4096"),
+                 "cannot start 4096 threads: Resource temporarily unavailable; use fewer with --threads / ExecutionOptions::threads or raise the limit", 4);
+}
+#endif
+
+}  // namespace
+}  // namespace reprise::test
