@@ -106,10 +106,15 @@ void differentiate_node(Builder& b, const Node& node, const std::vector<bool>& r
   b.context = {Phase::backward, node.module, node.region, node.source, {{TagKind::prefer_recompute, "autograd"}}};
   VjpContext context{b, node, flowing, {needs.get(), n_inputs}};
   const std::vector<ValueId> contributions = row.vjp(context);
-  REPRISE_CHECK(contributions.size() == n_inputs,
-                fmt::format("the vjp of {} returned {} cotangents for {} inputs", opcode_name(node.opcode), contributions.size(), n_inputs));
+  if (contributions.size() != n_inputs) {
+    fail_op(node.opcode, fmt::format("returns in vjp {} cotangents for {} inputs", contributions.size(), n_inputs));
+  }
   for (std::size_t i = 0; i < n_inputs; ++i) {
-    if (needs[i] && contributions[i].valid()) cotangents.add(node.inputs[i], contributions[i]);
+    if (!needs[i] || !contributions[i].valid()) continue;
+    const TensorType& made = b.type(contributions[i]);
+    const TensorType& type = b.type(node.inputs[i]);
+    if (made != type) fail_op(node.opcode, fmt::format("returns in vjp {} for input {}, {}", made.str(), i, type.str()));
+    cotangents.add(node.inputs[i], contributions[i]);
   }
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "executor/reference_executor.h"
 
+#include <fmt/format.h>
+
 #include <cstring>
 #include <memory>
 #include <utility>
@@ -44,6 +46,7 @@ Claim claim_opaque(const ClaimRequest& request) {
   Claim claim;
   const OpRow& row = op_row(request.node.opcode);
   if (row.workspace) claim.workspace_bytes = row.workspace(request.node, request.inputs, request.outputs);
+  if (claim.workspace_bytes < 0) fail_op(request.node.opcode, fmt::format("asks for a workspace of {} bytes", claim.workspace_bytes));
   return claim;
 }
 

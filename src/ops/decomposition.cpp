@@ -11,6 +11,20 @@
 
 namespace reprise {
 
+std::vector<ValueId> emit_parts(Builder& builder, const Node& node, std::span<const ValueId> inputs, std::span<const TensorType> outputs) {
+  std::vector<ValueId> made = op_row(node.opcode).decompose(builder, node, inputs);
+  if (made.size() != outputs.size()) {
+    fail_op(node.opcode, fmt::format("makes {} values in decompose, `infer` says {}", made.size(), outputs.size()));
+  }
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    if (!made[i].valid()) fail_op(node.opcode, fmt::format("makes no output {} in decompose", i));
+    const TensorType& type = builder.type(made[i]);
+    if (type == outputs[i]) continue;
+    fail_op(node.opcode, fmt::format("makes output {} of {} in decompose, `infer` says {}", i, type.str(), outputs[i].str()));
+  }
+  return made;
+}
+
 Trace decomposition(const Node& node, std::span<const TensorType> inputs) {
   const OpRow& row = op_row(node.opcode);
   const std::string_view name = opcode_name(node.opcode);
@@ -20,13 +34,7 @@ Trace decomposition(const Node& node, std::span<const TensorType> inputs) {
   std::vector<ValueId> arguments;
   for (const TensorType& input : inputs) arguments.push_back(parts.add_input(input, Role::batch, "x"));
   Builder builder(parts);
-  parts.outputs = row.decompose(builder, node, arguments);
-  const std::vector<TensorType> wanted = row.infer(node, inputs);
-  REPRISE_CHECK(parts.outputs.size() == wanted.size(), fmt::format("the decomposition of op '{}' makes {} values, `infer` says {}", name, parts.outputs.size(), wanted.size()));
-  for (std::size_t i = 0; i < wanted.size(); ++i) {
-    const TensorType& made = parts.type(parts.outputs[i]);
-    REPRISE_CHECK(made == wanted[i], fmt::format("output {} of the decomposition of op '{}' is {}, `infer` says {}", i, name, made.str(), wanted[i].str()));
-  }
+  parts.outputs = emit_parts(builder, node, arguments, row.infer(node, inputs));
   return parts;
 }
 

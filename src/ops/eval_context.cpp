@@ -60,18 +60,11 @@ void with_storage_type(DType dtype, F&& f) {
   }
 }
 
-/// What an `evaluate` did wrong: the author's error where the op is a user's.
-[[noreturn]] void refuse(const Node& node, const std::string& what) {
-  const std::string text = fmt::format("the evaluate of op '{}' {}", opcode_name(node.opcode), what);
-  if (is_user_op(node.opcode)) throw UserError(text);
-  throw InternalError(text);
-}
-
 }  // namespace
 
 template <class C>
 std::vector<C> EvalContext::load(std::size_t i) const {
-  if (i >= inputs_.size()) refuse(node_, fmt::format("reads input {} of {}", i, inputs_.size()));
+  if (i >= inputs_.size()) fail_op(node_.opcode, fmt::format("reads in evaluate input {} of {}", i, inputs_.size()));
   const ArrayRef& array = inputs_[i];
   std::vector<C> values(static_cast<std::size_t>(array.type->shape.numel()));
   with_storage_type(array.type->dtype, [&](auto zero) {
@@ -84,10 +77,10 @@ std::vector<C> EvalContext::load(std::size_t i) const {
 
 template <class C>
 void EvalContext::store(std::size_t i, std::span<const C> values) const {
-  if (i >= outputs_.size()) refuse(node_, fmt::format("writes output {} of {}", i, outputs_.size()));
+  if (i >= outputs_.size()) fail_op(node_.opcode, fmt::format("writes in evaluate output {} of {}", i, outputs_.size()));
   const ArrayRef& array = outputs_[i];
   if (static_cast<std::int64_t>(values.size()) != array.type->shape.numel()) {
-    refuse(node_, fmt::format("gives {} elements for output {}, {}", values.size(), i, array.type->str()));
+    fail_op(node_.opcode, fmt::format("gives in evaluate {} elements for output {}, {}", values.size(), i, array.type->str()));
   }
   with_storage_type(array.type->dtype, [&](auto zero) {
     using T = decltype(zero);

@@ -85,6 +85,12 @@ std::vector<Opcode> ops_registered_by(const std::function<void()>& call) {
   return registered;
 }
 
+void fail_op(Opcode opcode, std::string_view what) {
+  const std::string text = fmt::format("the op '{}' {}", opcode_name(opcode), what);
+  if (is_user_op(opcode)) throw UserError(text);
+  throw InternalError(text);
+}
+
 bool compiled_as_parts(const OpRow& row) { return is_user_op(row.opcode) && static_cast<bool>(row.decompose); }
 
 }  // namespace reprise

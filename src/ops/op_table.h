@@ -20,6 +20,8 @@ const OpRow& op_row(Opcode opcode);
 Opcode register_op(std::string_view name, OpRow row);
 /// The ops that `call` registers, in order; not those that other threads register meanwhile.
 std::vector<Opcode> ops_registered_by(const std::function<void()>& call);
+/// What a column of an op does wrong: UserError where the op is a user's, InternalError where it is one of ours. "the op 'x' WHAT".
+[[noreturn]] void fail_op(Opcode opcode, std::string_view what);
 /// Whether nodes of the op run as their decomposition: user ops that have one. An `evaluate` beside it is what the decomposition
 /// is checked against.
 bool compiled_as_parts(const OpRow& row);

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "ops/decomposition.h"
 #include "ops/op_table.h"
 #include "passes/rewrite.h"
 
@@ -18,7 +19,9 @@ Trace decompose_chosen(const Trace& trace, const NodeChoice& chosen) {
   return rewrite(trace, [&](Rewriter& rewriter, const Node& node) {
     if (!chosen(node)) return false;
     const std::size_t fresh = rewriter.to().values.size();
-    const std::vector<ValueId> made = op_row(node.opcode).decompose(rewriter.builder(), node, rewriter.map_all(node.inputs));
+    std::vector<TensorType> outputs;
+    for (const ValueId output : node.outputs) outputs.push_back(trace.type(output));
+    const std::vector<ValueId> made = emit_parts(rewriter.builder(), node, rewriter.map_all(node.inputs), outputs);
     rewriter.stand_in(node, made, fresh);
     return true;
   });

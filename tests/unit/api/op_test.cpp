@@ -17,6 +17,9 @@
 namespace reprise {
 namespace {
 
+using test::Line;
+using test::line_inputs;
+
 using Columns = std::function<void(OpRow&)>;
 
 std::vector<TensorType> like_first(const Node&, std::span<const TensorType> inputs) { return {inputs[0]}; }
@@ -98,7 +101,7 @@ TEST(CheckOp, FindsAWrongDecomposition) {
   const auto type = checked("op_test_wrong_part_type", square_of_parts(), [](OpRow& row) {
     row.decompose = [](Builder& b, const Node&, std::span<const ValueId> inputs) { return std::vector{ops::sum(b, inputs[0])}; };
   });
-  expect_problem(type, "decompose: output 0 of the decomposition of op 'op_test_wrong_part_type' is float32[], `infer` says float32[3, 5]");
+  expect_problem(type, "decompose: the op 'op_test_wrong_part_type' makes output 0 of float32[] in decompose, `infer` says float32[3, 5]");
 }
 
 TEST(CheckOp, FindsAWrongInfer) {
@@ -107,7 +110,7 @@ TEST(CheckOp, FindsAWrongInfer) {
       return std::vector{TensorType{inputs[0].dtype, {inputs[0].shape.numel() + 1}}};
     };
   });
-  expect_problem(shorter, "evaluate: the evaluate of op 'op_test_wrong_infer' gives 15 elements for output 0, float32[16]");
+  expect_problem(shorter, "evaluate: the op 'op_test_wrong_infer' gives in evaluate 15 elements for output 0, float32[16]");
   const auto parts = checked("op_test_wrong_infer_parts", square_of_parts(), [](OpRow& row) {
     row.infer = [](const Node&, std::span<const TensorType> inputs) { return std::vector{inputs[0], inputs[0]}; };
     row.evaluate = nullptr;
@@ -128,15 +131,39 @@ TEST(CheckOp, FindsPartsThatLeadBackToTheOp) {
   expect_problem(check, "the decomposition of op 'op_test_of_itself' leads back to itself");
 }
 
+TEST(UserOp, WhatItsAuthorDidWrongIsTheUsersError) {
+  const auto compiled = [](std::string_view name, OpRow row, const Columns& change) {
+    change(row);
+    register_op(name, std::move(row));
+    const Line line;
+    StepOptions options;
+    options.dtype = DType::float64;
+    const auto loss = [&](const std::vector<Tensor>& in) { return custom_op(name, {line(in[0]) - in[1]})[0].mean(); };
+    compile_step(line, line_inputs(5), loss, options);
+  };
+  EXPECT_USER_ERROR(compiled("op_test_vjp_of_two", opaque_square(), [](OpRow& row) {
+    row.vjp = [](VjpContext& c) { return std::vector{c.gy(), c.gy()}; };
+  }), "the op 'op_test_vjp_of_two' returns in vjp 2 cotangents for 1 inputs");
+  EXPECT_USER_ERROR(compiled("op_test_vjp_of_sum", opaque_square(), [](OpRow& row) {
+    row.vjp = [](VjpContext& c) { return std::vector{ops::sum(c.b, c.gy())}; };
+  }), "the op 'op_test_vjp_of_sum' returns in vjp float64[] for input 0, float64[5, 2]");
+  EXPECT_USER_ERROR(compiled("op_test_no_part", square_of_parts(), [](OpRow& row) {
+    row.decompose = [](Builder&, const Node&, std::span<const ValueId>) { return std::vector<ValueId>(); };
+  }), "the op 'op_test_no_part' makes 0 values in decompose, `infer` says 1");
+  EXPECT_USER_ERROR(compiled("op_test_less_workspace", opaque_square(), [](OpRow& row) {
+    row.workspace = [](const Node&, std::span<const TensorType>, std::span<const TensorType>) { return std::int64_t{-1}; };
+  }), "the op 'op_test_less_workspace' asks for a workspace of -1 bytes");
+}
+
 TEST(CheckOp, FindsInputsAndOutputsThatAreNotThere) {
   const auto input = checked("op_test_third_input", opaque_square(), [](OpRow& row) {
     row.evaluate = [](EvalContext& c) { c.store<float>(0, c.load<float>(2)); };
   });
-  expect_problem(input, "the evaluate of op 'op_test_third_input' reads input 2 of 1");
+  expect_problem(input, "the op 'op_test_third_input' reads in evaluate input 2 of 1");
   const auto output = checked("op_test_second_output", opaque_square(), [](OpRow& row) {
     row.evaluate = [](EvalContext& c) { c.store<float>(1, c.load<float>(0)); };
   });
-  expect_problem(output, "the evaluate of op 'op_test_second_output' writes output 1 of 1");
+  expect_problem(output, "the op 'op_test_second_output' writes in evaluate output 1 of 1");
 }
 
 TEST(CheckOp, SamplesNeedNoAttributes) {
