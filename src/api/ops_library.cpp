@@ -22,9 +22,10 @@ Function* symbol(void* library, const char* name) {
 std::vector<std::string> load_ops(const std::filesystem::path& file) {
   const std::string shown = file.string();
   std::error_code error;
-  if (!std::filesystem::exists(file, error)) throw UserError(fmt::format("there is no such shared object of ops: {}", shown));
   // An absolute path: one without a slash would be searched for elsewhere.
-  void* const library = ::dlopen(std::filesystem::absolute(file).c_str(), RTLD_NOW | RTLD_LOCAL);
+  const std::filesystem::path absolute = std::filesystem::absolute(file, error);
+  if (error || !std::filesystem::exists(absolute, error)) throw UserError(fmt::format("there is no such shared object of ops: {}", shown));
+  void* const library = ::dlopen(absolute.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) throw UserError(fmt::format("a shared object of ops cannot be loaded: {}: {}", shown, ::dlerror()));
   auto* const interface = symbol<int()>(library, "reprise_ops_interface");
   auto* const registrar = symbol<void()>(library, "reprise_register_ops");

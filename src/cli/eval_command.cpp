@@ -23,6 +23,7 @@
 #include "cli/units.h"
 #include "io/file_write.h"
 #include "io/json.h"
+#include "io/path_query.h"
 #include "nn/gpt_config_json.h"
 #include "runtime/arena.h"
 #include "tokenizer/tokenizer.h"
@@ -56,8 +57,8 @@ WeightedModel find_weighted_model(const std::string& text, std::span<const std::
     const fs::path folder = find_model_folder(text);
     return {folder, std::nullopt, read_config(folder, ignored)};
   }
-  const fs::path run = fs::canonical(text).parent_path();
-  if (!fs::is_directory(run / "model")) {
+  const fs::path run = resolved_path(text).parent_path();
+  if (!is_folder(run / "model")) {
     throw UserError(fmt::format("the run of the checkpoint has no model folder, which holds configuration and tokenizer; let it reach its end or its "
                                 "next checkpoint: {}",
                                 run.string()));
@@ -276,11 +277,10 @@ int run_eval(const ResolvedOptions& options) {
     print_error(fmt::format("{} documents, {} tokens, loss {:.4f} so far\n", totals.documents, format_count(totals.score.tokens), totals.score.loss()));
   });
   Reader reader(*tokenizer, scorer, options.get_flag("mask_prompt"));
-  const fs::path spool = fs::temp_directory_path();
   if (files.tokens()) {
-    for (const DataFile& file : files.files) reader.tokens(file, TokenFile::open(file, spool).tokens());
+    for (const DataFile& file : files.files) reader.tokens(file, TokenFile::open(file, {}).tokens());
   } else {
-    TextOptions text{std::nullopt, spool};
+    TextOptions text;
     if (options.has("text_field")) text.text_field = options.get_text("text_field");
     TextSource source(files.files, text);
     source.read([&](const Document& document) {

@@ -14,6 +14,7 @@
 #include "cli/units.h"
 #include "io/directory.h"
 #include "io/gguf.h"
+#include "io/path_query.h"
 #include "nn/gpt.h"
 #include "nn/safetensors_source.h"
 #include "train/checkpoint.h"
@@ -33,7 +34,7 @@ struct Request {
 
 Request find_request(const std::string& text) {
   const fs::path path = fs::path(text).has_filename() ? fs::path(text) : fs::path(text).parent_path();
-  const bool is_checkpoint = fs::exists(path / "state.json") && is_run(path.parent_path());
+  const bool is_checkpoint = path_exists(path / "state.json") && is_run(path.parent_path());
   if (is_checkpoint) return {find_model_folder(path.parent_path().string()), path};
   const fs::path folder = find_model_folder(text);
   if (is_gguf(folder)) {
@@ -44,10 +45,10 @@ Request find_request(const std::string& text) {
 
 /// Only a model folder is ever replaced.
 void check_out(const fs::path& out, bool overwrite) {
-  if (!fs::exists(out)) return;
-  if (!fs::is_directory(out)) throw UserError(fmt::format("out is a file; choose another folder: {}", out.string()));
+  if (!path_exists(out)) return;
+  if (!is_folder(out)) throw UserError(fmt::format("out is a file; choose another folder: {}", out.string()));
   if (list_directory(out).empty()) return;
-  if (!fs::exists(out / "config.json") || is_run(out)) {
+  if (!path_exists(out / "config.json") || is_run(out)) {
     throw UserError(fmt::format("the folder is not empty and no model folder, so it is left alone; choose another --out: {}", out.string()));
   }
   if (!overwrite) throw UserError(fmt::format("the folder holds a model; choose another --out, or replace it with --overwrite: {}", out.string()));
@@ -57,7 +58,7 @@ std::uintmax_t weight_bytes(const fs::path& folder, std::size_t& files) {
   std::uintmax_t bytes = 0;
   for (const std::string& name : list_directory(folder)) {
     if (!name.ends_with(".safetensors")) continue;
-    bytes += fs::file_size(folder / name);
+    bytes += file_bytes(folder / name);
     ++files;
   }
   return bytes;

@@ -5,6 +5,7 @@
 
 #include "io/directory.h"
 #include "io/gguf.h"
+#include "io/path_query.h"
 #include "io/toml.h"
 #include "nn/gpt_config_json.h"
 #include "nn/safetensors_source.h"
@@ -15,11 +16,6 @@
 
 namespace reprise {
 namespace {
-
-bool is_folder(const std::filesystem::path& path) {
-  std::error_code ignored;
-  return std::filesystem::is_directory(path, ignored);
-}
 
 /// A file of options of `train`: its model and the options that shape it count.
 ModelSource model_of_toml(const std::string& file) {
@@ -52,9 +48,9 @@ std::filesystem::path find_model_folder(const std::string& text) {
     if (is_folder(path / "model")) return path / "model";
     throw UserError(fmt::format("the run has saved no model yet; wait for its first checkpoint: {}", text));
   }
-  if (is_gguf(path) && std::filesystem::is_regular_file(path)) return path;
+  if (is_gguf(path) && is_plain_file(path)) return path;
   if (!is_folder(path)) throw UserError(fmt::format("there is no such folder; give a run or a model folder: {}", text));
-  if (!std::filesystem::exists(path / "config.json")) return gguf_in(path).value_or(path);
+  if (!path_exists(path / "config.json")) return gguf_in(path).value_or(path);
   return path;
 }
 
@@ -64,7 +60,8 @@ std::vector<std::string> ignored_config_keys(const ResolvedOptions& options) {
 
 ModelSource find_model(const std::string& text, std::span<const std::string> ignored) {
   if (text.ends_with(".toml")) return model_of_toml(text);
-  if (is_folder(text) || is_gguf(text) || text.find('/') != std::string::npos) {
+  std::error_code unknown;  // a name is no less a name where the current folder may not be looked into
+  if (std::filesystem::is_directory(text, unknown) || is_gguf(text) || text.find('/') != std::string::npos) {
     const std::filesystem::path folder = find_model_folder(text);
     ModelSource source{read_config(folder, ignored).config, std::nullopt};
     if (is_gguf(folder) || has_weights(folder)) source.folder = folder;

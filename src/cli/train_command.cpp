@@ -22,6 +22,7 @@
 #include "cli/units.h"
 #include "io/directory.h"
 #include "io/gguf.h"
+#include "io/path_query.h"
 #include "io/toml.h"
 #include "nn/gpt.h"
 #include "nn/gpt_config_json.h"
@@ -59,7 +60,7 @@ void take_vocabulary(GptConfig& config, const GptConfig& weights) {
 /// MODEL named may be gone.
 ModelSource choose_model(const ResolvedOptions& options, const RunDirectory* resumed) {
   const std::vector<std::string> ignored = ignored_config_keys(options);
-  if (resumed != nullptr && fs::exists(resumed->model() / "config.json")) {
+  if (resumed != nullptr && path_exists(resumed->model() / "config.json")) {
     ModelSource source{read_config(resumed->model(), ignored).config, std::nullopt};
     source.config.set_dropout(options.get_number("dropout"));  // not every family's config.json keeps it
     return source;
@@ -85,7 +86,7 @@ std::int64_t training_length(const ResolvedOptions& options, const ModelSource& 
 std::string choose_tokenizer(const ResolvedOptions& options, const ModelSource& source) {
   if (!options.given("tokenizer") && source.folder) {
     if (is_gguf(*source.folder)) return source.folder->string();
-    if (fs::exists(*source.folder / "tokenizer.json")) return (*source.folder / "tokenizer.json").string();
+    if (path_exists(*source.folder / "tokenizer.json")) return (*source.folder / "tokenizer.json").string();
   }
   return options.get_text("tokenizer");
 }
@@ -265,7 +266,7 @@ int run_train(const ResolvedOptions& options) {
   // A run that was to be replaced comes back.
   const auto abandon = [&] {
     if (resume || run.restore_replaced()) return;
-    if (!latest_checkpoint(run.path()) && !fs::exists(run.path() / "metrics.jsonl")) remove_path(run.path());
+    if (!latest_checkpoint(run.path()) && !path_exists(run.path() / "metrics.jsonl")) remove_path(run.path());
   };
   try {
     const int status = train_in(run, options, signal);

@@ -11,6 +11,7 @@
 #include "io/directory.h"
 #include "io/file_error.h"
 #include "io/file_write.h"
+#include "io/path_query.h"
 #include "ir/printer.h"
 
 namespace reprise {
@@ -18,7 +19,7 @@ namespace {
 
 /// A new folder that nobody else uses.
 std::filesystem::path fresh_folder() {
-  std::string pattern = (std::filesystem::temp_directory_path() / "reprise-failed-XXXXXX").string();
+  std::string pattern = (temporary_folder() / "reprise-failed-XXXXXX").string();
   if (::mkdtemp(pattern.data()) == nullptr) throw_file_error("create", pattern, errno);
   return pattern;
 }
@@ -49,8 +50,13 @@ std::string StageFiles::save_failing(std::string_view stage, const Trace& trace)
 }
 
 std::exception_ptr StageFiles::failure(std::string_view stage, const Trace& trace, const std::exception& error) const {
-  return std::make_exception_ptr(InternalError(fmt::format("stage '{}' failed on trace '{}': {}\nreplay it with: reprise run-trace {}", stage,
-                                                           trace.name, error.what(), save_failing(stage, trace))));
+  std::string replay;
+  try {
+    replay = "replay it with: reprise run-trace " + save_failing(stage, trace);
+  } catch (const UserError& refused) {  // the failure is still what is told
+    replay = fmt::format("its trace could not be kept: {}", refused.what());
+  }
+  return std::make_exception_ptr(InternalError(fmt::format("stage '{}' failed on trace '{}': {}\n{}", stage, trace.name, error.what(), replay)));
 }
 
 }  // namespace reprise

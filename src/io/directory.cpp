@@ -17,6 +17,7 @@
 #include "base/error.h"
 #include "io/file_descriptor.h"
 #include "io/file_error.h"
+#include "io/path_query.h"
 #include "io/write_fault.h"
 
 namespace reprise {
@@ -47,7 +48,7 @@ void make_directories(const std::filesystem::path& path) {
   std::error_code error;
   std::filesystem::create_directories(without_trailing_slash(path), error);
   if (error) throw_file_error("create", path, error.value());
-  if (!std::filesystem::is_directory(path)) throw_file_error("create", path, EEXIST);
+  if (!is_folder(path)) throw_file_error("create", path, EEXIST);
 }
 
 std::vector<std::string> list_directory(const std::filesystem::path& path) {

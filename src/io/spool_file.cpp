@@ -9,6 +9,7 @@
 #include "io/directory.h"
 #include "io/file_error.h"
 #include "io/file_write.h"
+#include "io/path_query.h"
 #include "io/write_fault.h"
 
 namespace reprise {
@@ -19,8 +20,8 @@ constexpr std::size_t kBufferBytes = std::size_t{1} << 18;
 }  // namespace
 
 SpoolFile::SpoolFile(const std::filesystem::path& folder) {
-  make_directories(folder);
-  path_ = temporary_beside(folder / "spool");
+  if (!folder.empty()) make_directories(folder);
+  path_ = temporary_beside((folder.empty() ? temporary_folder() : folder) / "spool");
   const FileStepFault fault = check_write_fault({FileStep::open, path_});
   if (fault.error != 0) throw_file_error("write", path_, fault.error);
   fd_ = FileDescriptor(::open(path_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));

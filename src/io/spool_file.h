@@ -17,7 +17,7 @@ namespace reprise {
 
 class SpoolFile {
  public:
-  /// Creates it in `folder`, which is made if missing. UserError when that is refused.
+  /// Creates it in `folder`, which is made if missing; empty: in the folder for temporary files. UserError when that is refused.
   explicit SpoolFile(const std::filesystem::path& folder);
 
   void write(std::span<const std::byte> bytes);

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "io/path_query.h"
 #include "nn/config_fields.h"
 #include "nn/family_config.h"
 #include "nn/gguf_model.h"
@@ -93,7 +94,7 @@ FolderConfig config_from_json(const Json& root, const std::string& file, std::sp
 
 FolderConfig read_config(const std::filesystem::path& path, std::span<const std::string> ignored) {
   if (is_gguf(path)) return {gguf_config(GgufFile::open(path)), ModelFamily::own};
-  const std::filesystem::path file = std::filesystem::is_directory(path) ? path / "config.json" : path;
+  const std::filesystem::path file = is_folder(path) ? path / "config.json" : path;
   return config_from_json(read_json(file), file.string(), ignored);
 }
 

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "io/json.h"
 #include "io/json_view.h"
+#include "io/path_query.h"
 #include "nn/weight_conversion.h"
 
 namespace reprise {
@@ -85,8 +86,8 @@ SafetensorsSource::SafetensorsSource(const fs::path& file)
 std::unique_ptr<SafetensorsSource> SafetensorsSource::open_folder(const fs::path& folder) {
   const fs::path single = folder / kWeightsFile;
   const fs::path index = folder / kWeightsIndex;
-  if (!fs::exists(index)) return std::make_unique<SafetensorsSource>(single);
-  if (fs::exists(single)) {
+  if (!path_exists(index)) return std::make_unique<SafetensorsSource>(single);
+  if (path_exists(single)) {
     throw UserError(fmt::format("{}: both {} and {} are here; remove the one that is not meant", folder.string(), kWeightsFile, kWeightsIndex));
   }
   const std::map<std::string, std::string> shards = read_index(index);
@@ -96,7 +97,7 @@ std::unique_ptr<SafetensorsSource> SafetensorsSource::open_folder(const fs::path
   names.erase(std::unique(names.begin(), names.end()), names.end());
   std::vector<SafetensorsFile> files;
   for (const std::string& name : names) {
-    if (!fs::exists(folder / name)) {
+    if (!path_exists(folder / name)) {
       throw UserError(fmt::format("{}: a file that the index names is missing; fetch it again: {}", index.string(), name));
     }
     files.push_back(SafetensorsFile::open(folder / name));
@@ -122,6 +123,6 @@ std::string SafetensorsSource::shard_of(std::size_t tensor) const {
   return files_[places_[tensor].file].path().filename().string();
 }
 
-bool has_weights(const fs::path& folder) { return fs::exists(folder / kWeightsFile) || fs::exists(folder / kWeightsIndex); }
+bool has_weights(const fs::path& folder) { return path_exists(folder / kWeightsFile) || path_exists(folder / kWeightsIndex); }
 
 }  // namespace reprise

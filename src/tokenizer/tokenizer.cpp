@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "io/file_write.h"
+#include "io/path_query.h"
 #include "tokenizer/bpe_trainer.h"
 #include "tokenizer/gguf_tokenizer.h"
 #include "tokenizer/byte_level_bpe.h"
@@ -91,13 +92,13 @@ std::vector<std::int32_t> prompt_tokens(const Tokenizer& tokenizer, std::string_
 
 std::unique_ptr<Tokenizer> load_tokenizer(const std::filesystem::path& file_or_folder) {
   if (is_gguf(file_or_folder)) return gguf_tokenizer(GgufFile::open(file_or_folder));
-  const bool folder = std::filesystem::is_directory(file_or_folder);
+  const bool folder = is_folder(file_or_folder);
   const std::filesystem::path path = folder ? file_or_folder / kFileName : file_or_folder;
   if (path.extension() == ".tiktoken") return parse_tiktoken(read_text_file(path), path.string());
   TokenizerFiles files{.path = path.string(), .json = read_text_file(path), .config_path = {}, .config = {}, .map_path = {}, .map = {}};
   const auto read_beside = [&path](const char* name, std::string& other_path, std::string& text) {
     const std::filesystem::path other = path.parent_path() / name;
-    if (!std::filesystem::exists(other)) return;
+    if (!path_exists(other)) return;
     other_path = other.string();
     text = read_text_file(other);
   };

@@ -12,6 +12,7 @@
 #include "io/file_write.h"
 #include "io/json.h"
 #include "io/json_view.h"
+#include "io/path_query.h"
 #include "nn/weight_conversion.h"
 
 namespace reprise {
@@ -45,9 +46,8 @@ std::vector<std::int64_t> checkpoint_steps(const std::filesystem::path& run) {
 
 /// What of a checkpoint is missing; empty: nothing.
 std::string missing_part(const std::filesystem::path& checkpoint) {
-  std::error_code ignored;
   for (const char* part : {kState, kParameters, kOptimizer}) {
-    if (!std::filesystem::exists(checkpoint / part, ignored)) return part;
+    if (!path_exists(checkpoint / part)) return part;
   }
   return "";
 }
@@ -159,7 +159,7 @@ void save_checkpoint(const std::filesystem::path& run, const TrainState& state, 
 
 std::optional<std::filesystem::path> latest_checkpoint(const std::filesystem::path& run) {
   const std::filesystem::path link = run / "latest";
-  if (missing_part(link).empty()) return std::filesystem::canonical(link);
+  if (missing_part(link).empty()) return resolved_path(link);
   const std::vector<std::int64_t> steps = checkpoint_steps(run);
   if (steps.empty()) return std::nullopt;
   for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
@@ -171,8 +171,7 @@ std::optional<std::filesystem::path> latest_checkpoint(const std::filesystem::pa
 }
 
 bool is_checkpoint(const std::filesystem::path& path) {
-  std::error_code ignored;
-  return std::filesystem::exists(path / kState, ignored) && std::filesystem::exists(path / kParameters, ignored);
+  return path_exists(path / kState) && path_exists(path / kParameters);
 }
 
 void load_parameters(const std::filesystem::path& checkpoint, std::span<const TensorSlot> parameters) {

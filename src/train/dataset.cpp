@@ -15,6 +15,7 @@
 #include "io/file_write.h"
 #include "io/json.h"
 #include "io/json_view.h"
+#include "io/path_query.h"
 #include "train/content_hash.h"
 #include "train/text_source.h"
 #include "train/token_file.h"
@@ -92,8 +93,8 @@ struct ShardPlan {
   std::filesystem::path train, validation;  // validation: empty when there is none
   std::uint64_t key = 0;
 
-  bool train_missing() const { return !std::filesystem::exists(train); }
-  bool validation_missing() const { return !validation.empty() && !std::filesystem::exists(validation); }
+  bool train_missing() const { return !path_exists(train); }
+  bool validation_missing() const { return !validation.empty() && !path_exists(validation); }
 };
 
 // ---- text --------------------------------------------------------------------------------------------------------
@@ -356,7 +357,7 @@ bool uses_streams(const DatasetOptions& options) {
 
 /// Builds again the shards that data.json names and that are gone.
 void rebuild_missing(const std::filesystem::path& folder, DatasetOptions options, std::span<const std::filesystem::path> shards) {
-  const auto missing = std::find_if(shards.begin(), shards.end(), [](const auto& shard) { return !std::filesystem::exists(shard); });
+  const auto missing = std::find_if(shards.begin(), shards.end(), [](const auto& shard) { return !path_exists(shard); });
   if (missing == shards.end()) return;
   if (uses_streams(options)) {
     throw UserError(fmt::format("{} is missing and its text came through a pipe, so that it cannot be built again; start another run", missing->string()));
@@ -401,6 +402,6 @@ Dataset open_dataset(const std::filesystem::path& folder, DatasetOptions options
   return data;
 }
 
-bool has_dataset(const std::filesystem::path& folder) { return std::filesystem::exists(folder / kManifest); }
+bool has_dataset(const std::filesystem::path& folder) { return path_exists(folder / kManifest); }
 
 }  // namespace reprise

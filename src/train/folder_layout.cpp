@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "io/file_write.h"
+#include "io/path_query.h"
 #include "nn/folder_weights.h"
 #include "nn/safetensors_source.h"
 
@@ -29,7 +30,7 @@ FolderLayout read_layout(const std::filesystem::path& folder, std::span<const st
     const SafetensorsTensor& tensor = source->stored(places[i]);
     layout.tensors[table.tensors[i].name] = {tensor.name, tensor.dtype, source->shard_of(places[i])};
   }
-  layout.sharded = std::filesystem::exists(folder / kWeightsIndex);
+  layout.sharded = path_exists(folder / kWeightsIndex);
   layout.metadata = source->metadata();
   return layout;
 }
@@ -38,7 +39,7 @@ void copy_companions(const std::filesystem::path& from, const std::filesystem::p
   std::vector<std::string_view> names{kGenerationFile};
   if (tokenizer) names.insert(names.end(), std::begin(kTokenizerFiles), std::end(kTokenizerFiles));
   for (const std::string_view name : names) {
-    if (std::filesystem::is_regular_file(from / name)) write_text_file(to / name, read_text_file(from / name));
+    if (is_plain_file(from / name)) write_text_file(to / name, read_text_file(from / name));
   }
 }
 

@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "io/json.h"
+#include "io/path_query.h"
 
 namespace reprise {
 
@@ -78,7 +79,7 @@ std::unique_ptr<AppendFile> open_rows(const std::filesystem::path& path, std::st
                                       std::optional<std::int64_t> resume_step, const StepOf& step_of) {
   std::string content;
   if (!header.empty()) content.append(header).push_back('\n');
-  if (resume_step && std::filesystem::exists(path)) {
+  if (resume_step && path_exists(path)) {
     content += rows_up_to(path, read_text_file(path), header, *resume_step, step_of);
   }
   AtomicFile file(path);

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "io/directory.h"
 #include "io/file_write.h"
+#include "io/path_query.h"
 
 namespace reprise {
 namespace {
@@ -32,14 +33,14 @@ void remove_content(const std::filesystem::path& path) {
 /// Moves a run from one folder to another on the same disk. The configuration goes last there too.
 void move_content(const std::filesystem::path& from, const std::filesystem::path& to) {
   for (const std::string& name : list_directory(from)) {
-    if (!name.starts_with('.') && name != kConfig) std::filesystem::rename(from / name, to / name);
+    if (!name.starts_with('.') && name != kConfig) rename_path(from / name, to / name);
   }
-  if (is_run(from)) std::filesystem::rename(from / kConfig, to / kConfig);
+  if (is_run(from)) rename_path(from / kConfig, to / kConfig);
 }
 
 }  // namespace
 
-bool is_run(const std::filesystem::path& path) { return std::filesystem::is_regular_file(path / kConfig); }
+bool is_run(const std::filesystem::path& path) { return is_plain_file(path / kConfig); }
 
 RunDirectory RunDirectory::create(const std::filesystem::path& path, std::string_view config, bool overwrite) {
   make_directories(path);

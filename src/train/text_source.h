@@ -34,7 +34,7 @@ using DocumentSink = std::function<void(const Document&)>;
 struct TextOptions {
   /// The field of a JSON line that holds its text; nothing: "text", or else "prompt" and "completion".
   std::optional<std::string> text_field;
-  std::filesystem::path spool;  // folder for what is decompressed or comes through a pipe
+  std::filesystem::path spool;  // folder for what is decompressed or comes through a pipe; empty: as SpoolFile
 };
 
 class TextSource {

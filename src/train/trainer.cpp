@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "io/file_write.h"
+#include "io/path_query.h"
 #include "runtime/arena.h"
 #include "tokenizer/tokenizer.h"
 #include "train/batch_sampler.h"
@@ -132,7 +133,7 @@ class StepTimer {
 
 /// Whether the folder has a tokenizer.json of this tokenizer.
 bool has_tokenizer(const std::filesystem::path& folder, const Tokenizer& tokenizer) {
-  if (!std::filesystem::exists(folder / "tokenizer.json")) return false;
+  if (!path_exists(folder / "tokenizer.json")) return false;
   try {
     return load_tokenizer(folder)->fingerprint() == tokenizer.fingerprint();
   } catch (const UserError&) {
@@ -205,7 +206,7 @@ struct Trainer::State {
 
   /// What the run saved before is laid out as what it started from.
   void read_layout_of_model() {
-    const bool saved = std::filesystem::exists(run.model() / "config.json");
+    const bool saved = path_exists(run.model() / "config.json");
     if (!saved && !options.layout_of) return;
     layout = read_layout(saved ? run.model() : *options.layout_of, options.ignore_config_keys);
     tokenizer_from_layout = has_tokenizer(layout->folder, *data.tokenizer);

@@ -232,6 +232,8 @@ TEST(Compile, AFailingStageLeavesItsTraceAndTheCommand) {
   const std::string file = (folder.path() / "reprise-eval-claim.failed.txt").string();
   EXPECT_INTERNAL_ERROR(compile_trace(trace, options), "stage 'claim' failed on trace 'eval': cannot decide\nreplay it with: reprise run-trace " + file);
   EXPECT_EQ(parse_trace(read_text_file(file)), trace);
+  options.failures = file;  // no folder
+  EXPECT_INTERNAL_ERROR(compile_trace(trace, options), "stage 'claim' failed on trace 'eval': cannot decide\nits trace could not be kept: cannot create ");
 }
 
 }  // namespace
