@@ -3,11 +3,14 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "base/error.h"
 #include "io/directory.h"
@@ -47,7 +50,17 @@ void sync_file(int fd, const std::filesystem::path& path) {
   }
 }
 
+/// A terminal is ended by hand, and /dev/null has ended.
+void refuse_endless(int fd, const std::filesystem::path& path) {
+  struct stat status {};
+  if (::fstat(fd, &status) != 0) throw_file_error("read", path, errno);
+  if (!S_ISCHR(status.st_mode) && !S_ISBLK(status.st_mode)) return;
+  if (::isatty(fd) == 1 || (S_ISCHR(status.st_mode) && status.st_rdev == makedev(1, 3))) return;
+  throw UserError(fmt::format("{} is a device, which need not end: copy what is wanted of it to a file", path.string()));
+}
+
 std::string read_to_end(int fd, const std::filesystem::path& path) {
+  refuse_endless(fd, path);
   std::string text;
   std::size_t used = 0;
   while (true) {

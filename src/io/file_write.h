@@ -91,7 +91,7 @@ class OutputFile {
 /// "-" is standard output.
 void write_text_file(const std::filesystem::path& path, std::string_view text);
 
-/// Returns the whole content of `path`, which may be a pipe; "-" is standard input.
+/// Returns the whole content of `path`, which may be a pipe; "-" is standard input. UserError for a device, which need not end.
 std::string read_text_file(const std::filesystem::path& path);
 
 }  // namespace reprise

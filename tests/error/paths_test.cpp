@@ -66,6 +66,20 @@ TEST_F(Paths, FolderMayNotBeLookedInto) {
   }
 }
 
+TEST_F(Paths, DevicesNeedNotEnd) {
+  for (const std::vector<std::string>& words : {std::vector<std::string>{"run-trace", "/dev/zero"},
+                                                {"plan", "toy-gpt", "--recompute", "ops:/dev/zero"},
+                                                {"plan", "toy-gpt", "--recompute", "file:/dev/zero"},
+                                                {"train", "--config", "/dev/zero"},
+                                                {"train", "--data", at("text.txt"), "--out", at("bad"), "--model", "toy-gpt", "--tokenizer", "/dev/zero"}}) {
+    const ProgramResult result = reprise_run(words);
+    EXPECT_EQ(result.status, 2) << words.back() << ": " << result.err;
+    EXPECT_NE(result.err.find("/dev/zero is a device, which need not end: copy what is wanted of it to a file"), std::string::npos)
+        << words.back() << ": " << result.err;
+  }
+  EXPECT_FALSE(fs::exists(at("bad")));
+}
+
 TEST_F(Paths, TemporaryFolderIsMissing) {
   ASSERT_EQ(reprise_run({"train", "--data", at("text.txt"), "--out", at("good"), "--model", "toy-gpt", "--threads", "1", "--max_steps", "1"}).status, 0);
   const std::string eval = std::string(REPRISE_BINARY) + " eval " + at("good") + " --threads 1 --quiet --data ";

@@ -197,6 +197,8 @@ TEST(TextFile, SaysWhyAFileCannotBeRead) {
   const test::TemporaryDirectory folder;
   EXPECT_USER_ERROR(read_text_file(folder / "none"), "cannot read");
   EXPECT_USER_ERROR(read_text_file(folder.path()), "it is a directory");
+  EXPECT_USER_ERROR(read_text_file("/dev/zero"), "/dev/zero is a device, which need not end: copy what is wanted of it to a file");
+  EXPECT_EQ(read_text_file("/dev/null"), "");
 }
 
 TEST(OutputFile, IsOpenedBeforeItIsWritten) {
