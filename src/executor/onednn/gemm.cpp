@@ -55,6 +55,13 @@ std::int64_t gemm_library_bytes(std::int64_t m, std::int64_t n, std::int64_t k) 
   return std::min<std::int64_t>(8 << 20, (128 << 10) + packed);
 }
 
+void check_gemm_status(int status, std::int64_t m, std::int64_t n, std::int64_t k) {
+  if (status == dnnl_out_of_memory) {
+    throw DeviceError(fmt::format("oneDNN could not get memory for a product of {} x {} x {}: free memory, raise the limit, or use fewer threads", m, n, k));
+  }
+  REPRISE_CHECK(status == dnnl_success, fmt::format("oneDNN refused a product of {} x {} x {}: status {}", m, n, k, status));
+}
+
 void run_gemm_slice(const GemmCall& call, const GemmSlices& slices, std::int64_t index) {
   const std::int64_t start = index * slices.size;
   const std::int64_t row = slices.rows ? start : 0;
@@ -70,7 +77,7 @@ void run_gemm_slice(const GemmCall& call, const GemmSlices& slices, std::int64_t
     const dnnl_status_t status =
         dnnl_sgemm(call.a.transposed ? 'T' : 'N', call.b.transposed ? 'T' : 'N', m, n, call.k, 1.0f, shifted(call.a, row, 0),
                    call.a.stride, shifted(call.b, 0, column), call.b.stride, call.accumulate ? 1.0f : 0.0f, c, call.stride);
-    REPRISE_CHECK(status == dnnl_success, fmt::format("oneDNN refused a product of {} x {} x {}: status {}", m, n, call.k, static_cast<int>(status)));
+    check_gemm_status(status, m, n, call.k);
   }
   if (call.bias == nullptr) return;
   for (std::int64_t i = 0; i < m; ++i) {

@@ -42,12 +42,16 @@ struct GemmSlices {
 GemmSlices gemm_slices(std::int64_t m, std::int64_t n);
 
 /// Runs `batch` independent products, given by `call(i)`, over the pool. All have the sizes of `call(0)`. Does not allocate;
-/// oneDNN does, up to gemm_library_bytes per thread. InternalError when oneDNN refuses.
+/// oneDNN does, up to gemm_library_bytes per thread. Errors as check_gemm_status.
 template <class Call>
 void run_gemms(ThreadPool& pool, std::int64_t batch, const Call& call);
 
 /// Runs slice `index` of a product on this thread.
 void run_gemm_slice(const GemmCall& call, const GemmSlices& slices, std::int64_t index);
+
+/// Throws for what oneDNN answered (dnnl_status_t) to a product of these sizes: DeviceError when it got no memory, InternalError for
+/// any other refusal.
+void check_gemm_status(int status, std::int64_t m, std::int64_t n, std::int64_t k);
 
 /// Bound on the bytes one oneDNN call allocates while it multiplies a slice of a product of these sizes: both operands
 /// packed, never more than 8 MiB (measured with 2.6 on AVX2 and AVX-512).

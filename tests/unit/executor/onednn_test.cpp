@@ -2,6 +2,7 @@
 // oneDNN's products against a plain loop in float64, in every layout, and their bits across thread counts.
 #include "executor/onednn/executor.h"
 
+#include <dnnl.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -11,6 +12,7 @@
 #include "base/target.h"
 #include "base/thread_pool.h"
 #include "executor/onednn/gemm.h"
+#include "support/expect_error.h"
 #include "support/tolerance.h"
 
 namespace reprise {
@@ -150,6 +152,13 @@ TEST(Onednn, SlicesDependOnSizesAlone) {
   EXPECT_EQ(gemm_slices(512, 3072), (GemmSlices{false, 384, 8}));
   EXPECT_EQ(gemm_slices(50304, 768), (GemmSlices{true, 3152, 16}));
   EXPECT_EQ(gemm_slices(1, 1), (GemmSlices{true, 16, 1}));
+}
+
+TEST(Onednn, TooLittleMemoryIsTheMachinesFault) {
+  check_gemm_status(dnnl_success, 2, 3, 4);
+  test::expect_error<DeviceError>([] { check_gemm_status(dnnl_out_of_memory, 2, 3, 4); }, "oneDNN could not get memory for a product of 2 x 3 x 4: free memory",
+                                  __FILE__, __LINE__);
+  EXPECT_INTERNAL_ERROR(check_gemm_status(dnnl_invalid_arguments, 2, 3, 4), "oneDNN refused a product of 2 x 3 x 4: status 2");
 }
 
 TEST(Onednn, LeavesOtherTypesAndRanksAlone) {
