@@ -92,6 +92,7 @@ int guarded(const std::vector<std::string>& words) {
 
 int main(int argc, char** argv) {
   reprise::open_standard_streams();
+  reprise::take_file_limit_as_error();
   reprise::set_log_callback([](reprise::LogLevel level, const std::string& message) {
     reprise::print_error(fmt::format("reprise: {}{}\n", level == reprise::LogLevel::warning ? "warning: " : "", message));
   });

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdio>
 
 namespace reprise {
@@ -15,6 +16,8 @@ void open_standard_streams() {
     if (::open("/dev/null", stream == STDIN_FILENO ? O_RDONLY : O_WRONLY) != stream) return;
   }
 }
+
+void take_file_limit_as_error() { std::signal(SIGXFSZ, SIG_IGN); }
 
 void print_error(std::string_view text) {
   std::fwrite(text.data(), 1, text.size(), stderr);

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "support/run_program.h"
+#include "support/sample_text.h"
 #include "support/temporary_directory.h"
 
 namespace reprise::test {
@@ -41,6 +42,13 @@ TEST_F(Limits, ThreadsThatCannotAllBeStarted) {
                  "cannot start 4096 threads: Resource temporarily unavailable; use fewer with --threads / ExecutionOptions::threads or raise the limit", 4);
 }
 #endif
+
+TEST_F(Limits, FilesThatMayNotGrow) {
+  put_file(at("text.txt"), sample_text(300));
+  const std::string train = "train --quiet --model toy-gpt --threads 1 --max_steps 1 --val_data 0 --data " + at("text.txt") + " --out " + at("run");
+  const ProgramResult result = shell("ulimit -f 100", train);  // some tens of kilobytes: less than the weights
+  expect_refusal(result, "the file is too large; raise the limit (ulimit -f), or use a file system that takes larger files", 2);
+}
 
 }  // namespace
 }  // namespace reprise::test
