@@ -78,10 +78,10 @@ int run_bench(const ResolvedOptions& options) {
   // Opened first: what is measured is not lost to a folder that cannot be written.
   OutputFile json(options.has("json") ? std::optional<std::filesystem::path>(options.get_text("json")) : std::nullopt);
   const BenchmarkResult result = run_benchmark(bench);
-  if (json_only) print_error(summary_text(result));
-  else fmt::print("{}", summary_text(result));
   json.write(write_json(summary_json(result), 2) + "\n");
   json.commit();
+  if (json_only) print_error(summary_text(result));
+  else print_output(summary_text(result));
   return 0;
 }
 

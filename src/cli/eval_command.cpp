@@ -307,7 +307,7 @@ int run_eval(const ResolvedOptions& options) {
   if (is_output("json") || is_output("per_document")) {
     print_error(text);
   } else {
-    fmt::print("{}", text);
+    print_output(text);
   }
   if (!quiet) print_error(fmt::format("{:.1f} s, {:.0f} tokens/s\n", seconds, static_cast<double>(totals.score.tokens) / std::max(seconds, 1e-9)));
   if (std::isfinite(totals.score.loss())) return 0;

@@ -17,6 +17,7 @@
 #include "base/nearest.h"
 #include "cli/commands.h"
 #include "cli/execution.h"
+#include "cli/standard_streams.h"
 #include "cli/training_request.h"
 #include "cli/units.h"
 #include "compiler/memory_report.h"
@@ -161,7 +162,7 @@ int explain_peak(const ResolvedOptions& options) {
     const ExplainedStep changed = compile_step(one.request, one.compile);
     text += fmt::format("{:<24}  {:>10}  {:>10}  {}\n", one.name, format_bytes(changed.layout.peak_bytes()), format_bytes(changed.layout.transient_bytes), report_memory(changed.training.step).peak);
   }
-  fmt::print("{}", text);
+  print_output(text);
   return 0;
 }
 
@@ -213,7 +214,7 @@ int explain_value(const ResolvedOptions& options) {
     if (life.owner == owner) text += fmt::format("  its storage is in use from node {} to node {}\n", life.first, life.last);
   }
   text += lines_of_plan(step.training.recompute[0], trace[value].name);
-  fmt::print("{}", text);
+  print_output(text);
   return 0;
 }
 

@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "cli/commands.h"
 #include "cli/model_source.h"
+#include "cli/standard_streams.h"
 #include "cli/units.h"
 #include "io/directory.h"
 #include "io/gguf.h"
@@ -87,8 +88,8 @@ int run_export(const ResolvedOptions& options) {
   if (own) log_warning("no Hugging Face family holds this structure; the folder is in reprise's own form");
   std::size_t files = 0;
   const std::uintmax_t bytes = weight_bytes(out, files);
-  fmt::print("{} of {} parameters, {} in {} file{}: {}\n", own ? std::string_view("model") : family_row(layout.model.family).model_type,
-             format_count(parameter_count(config)), format_bytes(static_cast<std::int64_t>(bytes)), files, files == 1 ? "" : "s", out.string());
+  print_note(fmt::format("{} of {} parameters, {} in {} file{}: {}\n", own ? std::string_view("model") : family_row(layout.model.family).model_type,
+             format_count(parameter_count(config)), format_bytes(static_cast<std::int64_t>(bytes)), files, files == 1 ? "" : "s", out.string()));
   return 0;
 }
 

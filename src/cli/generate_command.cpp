@@ -2,7 +2,6 @@
 // `reprise generate`: a model folder and its tokenizer to text, as it is written.
 #include <algorithm>
 #include <chrono>
-#include <cstdio>
 #include <memory>
 #include <string>
 #include <vector>
@@ -28,11 +27,6 @@ void size_passes(GptProgramOptions& programs, std::int64_t prompt, std::int64_t 
   const std::int64_t block = programs.config.block_size;
   programs.cache_length = std::min(block, prompt + count);
   programs.prefill_length = prompt + count <= block ? prompt : std::max(std::min(prompt, block), (block + 1) / 2);
-}
-
-void write_out(std::string_view text) {
-  std::fwrite(text.data(), 1, text.size(), stdout);
-  std::fflush(stdout);
 }
 
 }  // namespace
@@ -72,19 +66,19 @@ int run_generate(const ResolvedOptions& options) {
   StreamDecoder decoder(*tokenizer);
   std::string text = prompt;
   std::int64_t written = 0;
-  if (stream) write_out(prompt);
+  if (stream) print_output(prompt);
   const auto began = std::chrono::steady_clock::now();
   TextGenerator(engine, tokenizer->vocab_size()).generate(start, count, sampling, [&](std::int32_t token) {
     if (token == tokenizer->end_of_text()) return false;
     ++written;
     const std::string piece = decoder.push(token);
-    if (stream) write_out(piece);
+    if (stream) print_output(piece);
     else text += piece;
     return true;
   });
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
-  if (!stream) write_out(text);
-  write_out(decoder.finish() + "\n");
+  if (!stream) print_output(text);
+  print_output(decoder.finish() + "\n");
   if (!options.get_flag("quiet")) {
     print_error(fmt::format("{} tokens in {:.2f} s, {:.0f} tokens/s\n", written, seconds, static_cast<double>(written) / std::max(seconds, 1e-9)));
   }

@@ -14,6 +14,7 @@
 
 #include "cli/commands.h"
 #include "cli/execution.h"
+#include "cli/standard_streams.h"
 #include "cli/units.h"
 #include "executor/executor_list.h"
 #include "io/file_write.h"
@@ -39,7 +40,8 @@ int run_info(const ResolvedOptions& options) {
   const Target target = detect_target();
   const auto available = static_cast<std::int64_t>(available_memory_bytes());
   if (!options.has("json") || options.get_text("json") != "-") {
-    const auto row = [](std::string_view name, const std::string& text) { fmt::print("{:<12}{}\n", name, text); };
+    std::string table;
+    const auto row = [&table](std::string_view name, const std::string& text) { table += fmt::format("{:<12}{}\n", name, text); };
     row("version", std::string(version()));
     row("processor", fmt::format("{} threads, {} (x86-64-{}){}", target.cores, isa_title(target.isa), isa_name(target.isa),
                                  target.has_avx512_bf16 ? ", bfloat16 products" : ""));
@@ -49,6 +51,7 @@ int run_info(const ResolvedOptions& options) {
     std::vector<std::string> shown;
     for (const auto& [name, version] : libraries()) shown.push_back(name + " " + version);
     row("libraries", fmt::format("{}", fmt::join(shown, ", ")));
+    print_output(table);
   }
   if (!options.has("json")) return 0;
   Json executors = Json::array();

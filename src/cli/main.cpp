@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // The program `reprise`: words to a command, errors to exit statuses.
-#include <cstdio>
 #include <exception>
 #include <new>
 #include <string>
@@ -20,7 +19,7 @@
 namespace reprise {
 
 int run_completion(const ResolvedOptions& options) {
-  fmt::print("{}", completion_script(options.get_text("shell")));
+  print_output(completion_script(options.get_text("shell")));
   return 0;
 }
 
@@ -49,33 +48,30 @@ bool is_set(const ResolvedOptions& options, std::string_view flag) { return opti
 int run_program(const std::vector<std::string>& words) {
   const Invocation invocation = parse_invocation(words);
   switch (invocation.kind) {
-    case Invocation::Kind::general_help: fmt::print("{}", general_help_text()); return 0;
-    case Invocation::Kind::version: fmt::print("reprise {}\n", version()); return 0;
+    case Invocation::Kind::general_help: print_output(general_help_text()); return 0;
+    case Invocation::Kind::version: print_output(fmt::format("reprise {}\n", version())); return 0;
     case Invocation::Kind::command: break;
   }
   const ResolvedOptions& options = *invocation.options;
   if (is_set(options, "help")) {
-    fmt::print("{}", command_help_text(options.command()));
+    print_output(command_help_text(options.command()));
     return 0;
   }
   if (is_set(options, "print_config")) {
-    fmt::print("{}", config_text(options));
+    print_output(config_text(options));
     return 0;
   }
   return run_command(options);
 }
 
 int fail(int status, const char* text) {
-  std::fflush(stdout);
   print_error(fmt::format("reprise: {}\n", text));
   return status;
 }
 
 int guarded(const std::vector<std::string>& words) {
   try {
-    const int status = run_program(words);
-    if (!output_is_written()) return fail(kExitUserError, "standard output cannot be written; is what reads it still there?");
-    return status;
+    return run_program(words);
   } catch (const UserError& error) {
     return fail(kExitUserError, error.what());
   } catch (const DeviceError& error) {

@@ -8,6 +8,7 @@
 
 #include "cli/commands.h"
 #include "cli/model_source.h"
+#include "cli/standard_streams.h"
 #include "cli/units.h"
 #include "io/file_write.h"
 #include "io/json.h"
@@ -47,7 +48,7 @@ Json describe(const GptConfig& config) {
                        {"flops_per_token", training_flops_per_token(config, config.block_size)}});
 }
 
-void print_row(std::string_view name, const std::string& text) { fmt::print("{:<22}{}\n", name, text); }
+std::string row(std::string_view name, const std::string& text) { return fmt::format("{:<22}{}\n", name, text); }
 
 /// "13 of 26 layers"
 std::string layers_with(const GptConfig& config, const std::function<bool(std::int64_t)>& has) {
@@ -57,49 +58,55 @@ std::string layers_with(const GptConfig& config, const std::function<bool(std::i
 }
 
 /// Attention and experts, as far as they are not the plain ones.
-void print_structure(const GptConfig& config) {
+std::string structure_text(const GptConfig& config) {
+  std::string text;
   if (config.latent_attention) {
-    print_row("latent attention", fmt::format("keys of {}, of which {} turn, values of {}, from {}", config.key_width(),
-                                              config.latent_attention->qk_rope_head_dim, config.value_width(), config.latent_attention->kv_lora_rank));
+    const auto& latent = *config.latent_attention;
+    text += row("latent attention", fmt::format("keys of {}, of which {} turn, values of {}, from {}", config.key_width(), latent.qk_rope_head_dim,
+                                                config.value_width(), latent.kv_lora_rank));
   }
   if (config.sliding_window_size) {
-    print_row("window", fmt::format("{} keys in {}", *config.sliding_window_size, layers_with(config, [&](std::int64_t layer) { return config.window(layer) > 0; })));
+    const std::string layers = layers_with(config, [&](std::int64_t layer) { return config.window(layer) > 0; });
+    text += row("window", fmt::format("{} keys in {}", *config.sliding_window_size, layers));
   }
   if (config.n_expert > 0) {
     const std::string shared = config.n_shared_expert > 0 ? fmt::format(" and {} shared", config.n_shared_expert) : "";
-    print_row("experts", fmt::format("{} of width {}, {}{} for a token, in {}", config.n_expert, config.expert_width(), config.n_expert_per_token, shared,
-                                     layers_with(config, [&](std::int64_t layer) { return config.has_experts(layer); })));
-    print_row("parameters of a token", format_count(active_parameter_count(config)));
+    const std::string layers = layers_with(config, [&](std::int64_t layer) { return config.has_experts(layer); });
+    text += row("experts", fmt::format("{} of width {}, {}{} for a token, in {}", config.n_expert, config.expert_width(), config.n_expert_per_token,
+                                       shared, layers));
+    text += row("parameters of a token", format_count(active_parameter_count(config)));
   }
+  return text;
 }
 
-void print_model(const GptConfig& config) {
+std::string model_text(const GptConfig& config) {
   const std::int64_t parameters = parameter_count(config);
-  const auto row = print_row;
-  row("name", config.name);
-  row("layers", fmt::format("{}", config.n_layer));
-  row("width", fmt::format("{}, MLP {}", config.n_embd, config.intermediate_size));
-  row("heads", fmt::format("{} of {}, {} for keys and values", config.n_head, config.head_size, config.n_query_groups));
-  row("block size", fmt::format("{}", config.block_size));
-  row("vocabulary", config.vocab_follows_tokenizer ? "the tokenizer's" : fmt::format("{}, padded to {}", config.vocab_size, config.padded_vocab_size));
-  row("embeddings", config.tied ? "tied" : "not tied");
-  row("parameters", fmt::format("{} ({}; tied {}, untied {})", format_count(parameters), parameters, format_count(parameters_when(config, true)),
-                                format_count(parameters_when(config, false))));
-  print_structure(config);
-  row("weights", fmt::format("{} in float32, {} in bfloat16", format_bytes(parameters * 4), format_bytes(parameters * 2)));
-  row("weights and moments", fmt::format("{} in float32", format_bytes(parameters * 12)));
-  row("training", fmt::format("{:.3g} GFLOP a token at block size {}", training_flops_per_token(config, config.block_size) / 1e9, config.block_size));
-  fmt::print("\nconfig.json\n{}\n", write_json(config_to_json(config).json, 2));
+  std::string text = row("name", config.name);
+  text += row("layers", fmt::format("{}", config.n_layer));
+  text += row("width", fmt::format("{}, MLP {}", config.n_embd, config.intermediate_size));
+  text += row("heads", fmt::format("{} of {}, {} for keys and values", config.n_head, config.head_size, config.n_query_groups));
+  text += row("block size", fmt::format("{}", config.block_size));
+  text += row("vocabulary", config.vocab_follows_tokenizer ? "the tokenizer's"
+                                                           : fmt::format("{}, padded to {}", config.vocab_size, config.padded_vocab_size));
+  text += row("embeddings", config.tied ? "tied" : "not tied");
+  text += row("parameters", fmt::format("{} ({}; tied {}, untied {})", format_count(parameters), parameters,
+                                        format_count(parameters_when(config, true)), format_count(parameters_when(config, false))));
+  text += structure_text(config);
+  text += row("weights", fmt::format("{} in float32, {} in bfloat16", format_bytes(parameters * 4), format_bytes(parameters * 2)));
+  text += row("weights and moments", fmt::format("{} in float32", format_bytes(parameters * 12)));
+  text += row("training", fmt::format("{:.3g} GFLOP a token at block size {}",
+                                      training_flops_per_token(config, config.block_size) / 1e9, config.block_size));
+  return text + fmt::format("\nconfig.json\n{}\n", write_json(config_to_json(config).json, 2));
 }
 
-void print_table(const std::vector<GptConfig>& configs) {
-  fmt::print("{:<36}{:>7}{:>7}{:>7}{:>9}{:>10}{:>10}\n", "name", "layers", "width", "block", "vocab", "tied", "untied");
+std::string table_text(const std::vector<GptConfig>& configs) {
+  std::string text = fmt::format("{:<36}{:>7}{:>7}{:>7}{:>9}{:>10}{:>10}\n", "name", "layers", "width", "block", "vocab", "tied", "untied");
   for (const GptConfig& config : configs) {
     const auto mark = [&](bool tied) { return fmt::format("{}{}", format_count(parameters_when(config, tied)), config.tied == tied ? "*" : " "); };
-    fmt::print("{:<36}{:>7}{:>7}{:>7}{:>9}{:>10}{:>10}\n", config.name, config.n_layer, config.n_embd, config.block_size, config.vocab_size,
-               mark(true), mark(false));
+    text += fmt::format("{:<36}{:>7}{:>7}{:>7}{:>9}{:>10}{:>10}\n", config.name, config.n_layer, config.n_embd, config.block_size, config.vocab_size,
+                        mark(true), mark(false));
   }
-  fmt::print("\nparameters with tied and with separate embeddings; * as published\n");
+  return text + "\nparameters with tied and with separate embeddings; * as published\n";
 }
 
 }  // namespace
@@ -110,7 +117,7 @@ int run_models(const ResolvedOptions& options) {
   if (options.has("model")) {
     const GptConfig config = find_model(options.get_text("model"), ignored_config_keys(options)).config;
     json = describe(config);
-    if (!json_only) print_model(config);
+    if (!json_only) print_output(model_text(config));
   } else {
     std::vector<GptConfig> configs;
     Json list = Json::array();
@@ -119,7 +126,7 @@ int run_models(const ResolvedOptions& options) {
       list.push_back(describe(configs.back()));
     }
     json = Json::object({{"schema_version", 1}, {"models", std::move(list)}});
-    if (!json_only) print_table(configs);
+    if (!json_only) print_output(table_text(configs));
   }
   if (options.has("json")) write_text_file(options.get_text("json"), write_json(json, 2) + "\n");
   return 0;

@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "cli/commands.h"
 #include "cli/execution.h"
+#include "cli/standard_streams.h"
 #include "cli/training_request.h"
 #include "cli/units.h"
 #include "compiler/memory_report.h"
@@ -163,7 +164,6 @@ int run_plan(const ResolvedOptions& options) {
   }
   bool on_output = false;
   for (const std::string_view name : {"json", "svg", "out"}) on_output = on_output || (options.has(name) && options.get_text(name) == "-");
-  if (!on_output) fmt::print("{}", text);
   if (options.has("json")) {
     Json list = Json::array();
     for (const PolicyRow& row : rows) list.push_back(json_row(row, config));
@@ -173,6 +173,7 @@ int run_plan(const ResolvedOptions& options) {
   }
   if (options.has("svg")) write_pictures(options, config, rows);
   if (options.has("out")) write_text_file(options.get_text("out"), plans_text(rows[0].training.recompute));
+  if (!on_output) print_output(text);
   return 0;
 }
 

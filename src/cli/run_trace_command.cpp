@@ -13,6 +13,7 @@
 
 #include "cli/commands.h"
 #include "cli/execution.h"
+#include "cli/standard_streams.h"
 #include "interpreter/random_inputs.h"
 #include "io/file_write.h"
 #include "ops/verifier.h"
@@ -76,7 +77,7 @@ int run_run_trace(const ResolvedOptions& options) {
   program.run();
   for (std::size_t i = 0; i < trace.outputs.size(); ++i) {
     const Value& value = trace[trace.outputs[i]];
-    fmt::print("{}", summary(value.name, HostTensor(value.type, program.output(i).data())));
+    print_output(summary(value.name, HostTensor(value.type, program.output(i).data())));
   }
   return 0;
 }

@@ -7,13 +7,15 @@
 #include <csignal>
 #include <cstdio>
 
+#include "io/file_write.h"
+
 namespace reprise {
 
 void open_standard_streams() {
   for (int stream = STDIN_FILENO; stream <= STDERR_FILENO; ++stream) {
     if (::fcntl(stream, F_GETFD) >= 0) continue;
-    // The lowest free number is this one.
-    if (::open("/dev/null", stream == STDIN_FILENO ? O_RDONLY : O_WRONLY) != stream) return;
+    // The lowest free number is this one. An output that is only open for reading refuses what is written.
+    if (::open("/dev/null", stream == STDERR_FILENO ? O_WRONLY : O_RDONLY) != stream) return;
   }
 }
 
@@ -24,6 +26,11 @@ void print_error(std::string_view text) {
   std::fflush(stderr);
 }
 
-bool output_is_written() { return std::fflush(stdout) == 0 && std::ferror(stdout) == 0; }
+void print_output(std::string_view text) { write_all(STDOUT_FILENO, text, "standard output"); }
+
+void print_note(std::string_view text) {
+  const bool closed = (::fcntl(STDOUT_FILENO, F_GETFL) & O_ACCMODE) == O_RDONLY;
+  if (!closed) print_output(text);
+}
 
 }  // namespace reprise

@@ -248,9 +248,11 @@ int train_in(const RunDirectory& run, const ResolvedOptions& options, const std:
   if (result.signal != 0) return kExitSignal + result.signal;
   const std::string folder = shell_word(run.path().string());
   if (!result.trained) print_error(fmt::format("reprise: the run had ended already, after {} steps; --max_steps makes it longer\n", result.step));
-  if (result.validation_loss) fmt::print("validation loss {:.4f} after {} steps; model in {}/model\n", *result.validation_loss, result.step, folder);
-  else if (result.trained) fmt::print("loss {:.4f} after {} steps; model in {}/model\n", result.loss, result.step, folder);
-  fmt::print("write text with: reprise generate {}\n", folder);
+  if (result.validation_loss || result.trained) {
+    print_note(fmt::format("{}loss {:.4f} after {} steps; model in {}/model\n", result.validation_loss ? "validation " : "",
+                           result.validation_loss.value_or(result.loss), result.step, folder));
+  }
+  print_note(fmt::format("write text with: reprise generate {}\n", folder));
   return 0;
 }
 

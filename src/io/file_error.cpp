@@ -35,6 +35,7 @@ constexpr Cause kCauses[] = {
     {EFBIG, "the file is too large", "raise the limit (ulimit -f), or use a file system that takes larger files"},
     {EIO, "input/output error", "check the disk, then run again"},
     {ENOMEM, "not enough memory", "free memory and run again"},
+    {EBADF, "it is closed", "run again with it open"},
     {EPIPE, "the reader closed the pipe", "run again with a reader that takes all of the output"},
 };
 

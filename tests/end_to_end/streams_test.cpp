@@ -70,8 +70,31 @@ TEST_F(Streams, StandardOutputIsFull) {
   for (const char* mode : {"--stream", "--no_stream"}) {
     const ProgramResult result = shell(std::string(REPRISE_BINARY) + " generate " + at("run") + " --max_new_tokens 4 --quiet " + mode + " >/dev/full");
     EXPECT_EQ(result.status, 2);
-    EXPECT_NE(result.err.find("standard output cannot be written"), std::string::npos) << result.err;
+    EXPECT_NE(result.err.find("cannot write standard output: no space left on device"), std::string::npos) << result.err;
   }
+}
+
+TEST_F(Streams, ResultsThatNobodyTakesAreAnError) {
+  ASSERT_EQ(shell(train("run", at("text.txt"))).status, 0);
+  put_file(at("t.txt"), "reprise trace 1\ntrace t {\n  input float32[4] %x batch\n  float32[4] %y = neg(%x)\n  output %y\n}\n");
+  const std::vector<std::string> commands{"--help", "--version", "plan --help", "train --print_config", "completion bash", "info",
+                                          "info --json -", "models", "models toy-gpt", "plan toy-gpt", "explain toy-gpt",
+                                          "explain toy-gpt --value loss", "trace toy-gpt", "run-trace " + at("t.txt"),
+                                          "eval " + at("run") + " --quiet --data " + at("text.txt"),
+                                          "generate " + at("run") + " --max_new_tokens 4 --quiet"};
+  for (const std::string& words : commands) {
+    const std::string command = std::string(REPRISE_BINARY) + " " + words;
+    ASSERT_EQ(shell(command).status, 0) << words;
+    const auto expect_refusal = [&](const char* output, const std::string& reason) {
+      const ProgramResult result = shell(command + output);
+      EXPECT_EQ(result.status, 2) << words;
+      EXPECT_NE(result.err.find("reprise: cannot write standard output: " + reason + "\n"), std::string::npos) << words << result.err;
+    };
+    expect_refusal(" >/dev/full", "no space left on device; free space and run again");
+    expect_refusal(" >&-", "it is closed; run again with it open");
+  }
+  // What is kept in a folder is there whether or not anybody hears of it.
+  EXPECT_EQ(shell(std::string(REPRISE_BINARY) + " export " + at("run") + " --out " + at("out") + " >&-").status, 0);
 }
 
 TEST_F(Streams, StoppedBeforeTheFirstStep) {
