@@ -15,8 +15,8 @@ namespace reprise {
 namespace {
 
 using Kind = RegionPolicy::Kind;
-constexpr std::array<std::pair<std::string_view, Kind>, 4> kKinds{
-    {{"none", Kind::none}, {"full", Kind::full}, {"ops", Kind::ops}, {"alternate", Kind::alternate}}};
+constexpr std::array<std::pair<std::string_view, Kind>, 5> kKinds{
+    {{"step", Kind::step}, {"none", Kind::none}, {"full", Kind::full}, {"ops", Kind::ops}, {"alternate", Kind::alternate}}};
 
 std::string_view kind_name(Kind kind) {
   return std::find_if(kKinds.begin(), kKinds.end(), [&](const auto& row) { return row.second == kind; })->first;
@@ -47,7 +47,7 @@ RegionPolicy parse_region_policy(std::string_view text) {
   if (row == kKinds.end()) {
     std::array<std::string_view, kKinds.size()> known;
     std::transform(kKinds.begin(), kKinds.end(), known.begin(), [](const auto& one) { return one.first; });
-    throw UserError(fmt::format("a region's policy is none, full, ops or alternate, not '{}'{}", text, nearest_hint(word, known)));
+    throw UserError(fmt::format("a region's policy is step, none, full, ops or alternate, not '{}'{}", text, nearest_hint(word, known)));
   }
   RegionPolicy policy{row->second, {}};
   if (open == std::string_view::npos) return policy;

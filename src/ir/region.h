@@ -12,19 +12,20 @@
 
 namespace reprise {
 
-/// What a region keeps of the values made inside it, for backward.
+/// What a checkpoint region keeps of the values made inside it, for backward.
 struct RegionPolicy {
   enum class Kind : std::uint8_t {
+    step,       // what the step's policy says; full where that is `tags`, which asks the code
     none,       // everything that backward reads
     full,       // nothing: its inputs are kept, and it runs again
     ops,        // outputs of the ops of a save list, the rest runs again
     alternate,  // as ops, but of the matrix products with weights only the first, third, ...
   };
-  Kind kind = Kind::full;
+  Kind kind = Kind::step;
   /// ops: the save list, empty for the default one. alternate: globs of module paths whose weight shapes are never kept.
   std::vector<std::string> names;
 
-  /// "full", "ops", "ops(linear,topk)", "alternate(*.gate)"; parses back.
+  /// "step", "full", "ops", "ops(linear,topk)", "alternate(*.gate)"; parses back.
   std::string str() const;
   friend bool operator==(const RegionPolicy&, const RegionPolicy&) = default;
 };

@@ -66,8 +66,11 @@ class Warner {
       if (seen_blocks_.insert(std::string(segments[0].path)).second) blocks_.push_back(region_names(segments[0].path));
       for (const RegionSegment& segment : segments) {
         if (!segment.policy || segment.policy->kind == RegionPolicy::Kind::none) continue;
+        const bool as_step = segment.policy->kind == RegionPolicy::Kind::step;
+        if (as_step && policy_.kind != Kind::tags) continue;
         std::string path(segment.path);
-        if (seen_own_.insert(path).second) own_.push_back({std::move(path), region_names(segment.path), segment.policy->str()});
+        if (!seen_own_.insert(path).second) continue;
+        own_.push_back({std::move(path), region_names(segment.path), as_step ? "a checkpoint" : segment.policy->str()});
       }
     }
   }
@@ -150,7 +153,7 @@ class Warner {
       if (!active.contains(own.path)) idle.push_back(&own);
     }
     if (idle.empty()) return;
-    warn("region {} is {}, with no effect{}: backward reads nothing in it that it would make again; leave the policy out",
+    warn("region {} is {}, with no effect{}: backward reads nothing in it that it would make again; leave that out",
          idle[0]->names, idle[0]->policy, and_more(idle.size()));
   }
 

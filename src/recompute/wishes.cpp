@@ -89,7 +89,11 @@ class Resolver {
     const std::vector<RegionSegment>& segments = split(region);
     for (std::size_t i = 0; i < segments.size(); ++i) {
       const Interned path(segments[i].path);
-      if (segments[i].policy) {
+      const bool as_step = segments[i].policy && segments[i].policy->kind == RegionPolicy::Kind::step;
+      if (as_step && policy_.kind == Kind::tags) {
+        found->second.push_back(
+            {i + 1, path, {RegionPolicy::Kind::full, {}}, fmt::format("region {} is a checkpoint", region_names(segments[i].path))});
+      } else if (segments[i].policy && !as_step) {
         found->second.push_back(
             {i + 1, path, *segments[i].policy, fmt::format("region {} is {}", region_names(segments[i].path), segments[i].policy->str())});
       } else if (i == 0) {
@@ -177,6 +181,7 @@ class Resolver {
   bool keeps(const Rule& rule, const Node& node) {
     switch (rule.policy.kind) {
       case RegionPolicy::Kind::none: return true;
+      case RegionPolicy::Kind::step:  // rules_of has put full in its place
       case RegionPolicy::Kind::full: return false;
       case RegionPolicy::Kind::ops: return on_list(rule, node);
       case RegionPolicy::Kind::alternate: {

@@ -22,7 +22,7 @@ TEST(Region, PathsSplitIntoSegmentsWithTheirPolicies) {
 
 TEST(Region, PoliciesPrintAndParse) {
   for (const char* text : {"none", "full", "ops", "ops(a,b)", "alternate", "alternate(*.gate)"}) EXPECT_EQ(parse_region_policy(text).str(), text);
-  EXPECT_USER_ERROR(parse_region_policy("ful"), "a region's policy is none, full, ops or alternate, not 'ful'; did you mean \"full\"?");
+  EXPECT_USER_ERROR(parse_region_policy("ful"), "a region's policy is step, none, full, ops or alternate, not 'ful'; did you mean \"full\"?");
   EXPECT_USER_ERROR(parse_region_policy("full(a)"), "reads ops(NAME,...) or alternate(GLOB,...), not 'full(a)'");
   EXPECT_USER_ERROR(parse_region_policy("ops(a,)"), "a name is missing");
   EXPECT_USER_ERROR(region_segment("a/b", {}), "holds no '/' and no '=': 'a/b'");

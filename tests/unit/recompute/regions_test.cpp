@@ -134,6 +134,22 @@ TEST(Regions, OwnPoliciesActUnderTagsAndNotUnderNone) {
                     "the save list of region body: no op is called 'linaer'; did you mean \"linear\"?");
 }
 
+TEST(Regions, WithoutAPolicyOfTheirOwnDoAsTheStepSays) {
+  const auto copies = [](const RegionPolicy& policy, const char* step) {
+    const Recomputed result = recompute(own_policy(policy), step);
+    return std::pair(result.count(op::linear, Phase::recompute), result.count(op::exp, Phase::recompute));
+  };
+  using Counts = std::pair<int, int>;
+  for (const char* step : {"full", "tags", "layers:1"}) EXPECT_EQ(copies({}, step), Counts(1, 1)) << step;
+  EXPECT_EQ(copies({}, "ops"), Counts(0, 1));
+  EXPECT_EQ(copies({}, "alternate"), Counts(0, 1));
+  EXPECT_EQ(copies({}, "regions:body"), Counts(0, 0));
+  EXPECT_EQ(copies({}, "none"), Counts(0, 0));
+  for (const char* step : {"ops", "alternate", "auto", "regions:body"}) {
+    EXPECT_EQ(copies({RegionPolicy::Kind::full, {}}, step), Counts(1, 1)) << "its own policy comes before " << step;
+  }
+}
+
 TEST(Regions, NestedRegionsMayOnlyTakeAway) {
   const auto nested = [](RegionPolicy outer, RegionPolicy inner) {
     return joint_of([&](Tracer& tracer) {

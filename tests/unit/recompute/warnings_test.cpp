@@ -73,7 +73,7 @@ TEST(RecomputeWarnings, APolicyWithoutEffect) {
 }
 
 TEST(RecomputeWarnings, NonePassesOverWishesInCode) {
-  EXPECT_EQ(recompute(model(3, RegionPolicy{}), "none").warnings,
+  EXPECT_EQ(recompute(model(3, RegionPolicy{RegionPolicy::Kind::full, {}}), "none").warnings,
             Warnings{"recompute none passes over the policies of regions in the model's code: block0 is full (and 2 more); "
                      "recompute tags follows them"});
   const auto tagged = model(1, {}, [](Tracer& tracer, const Tensor& h) { tracer.tag(h, TagKind::must_save); });
@@ -102,8 +102,8 @@ TEST(RecomputeWarnings, RegionsWithoutEffect) {
     tracer.output(x.square().sum());
   });
   EXPECT_EQ(recompute(inner, "tags").warnings,
-            Warnings{"region sum is full, with no effect (and 1 more): backward reads nothing in it that it would "
-                     "make again; leave the policy out"});
+            Warnings{"region sum is a checkpoint, with no effect (and 1 more): backward reads nothing in it that it would "
+                     "make again; leave that out"});
 }
 
 TEST(RecomputeWarnings, TagsWithoutEffect) {
