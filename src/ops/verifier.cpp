@@ -45,19 +45,6 @@ class Verifier {
     std::unordered_set<std::string_view> names;
     for (const Value& value : trace_.values) {
       if (!names.insert(value.name).second) problem(fmt::format("two values have one name: %{}", value.name));
-      tags(value);
-    }
-  }
-
-  void tags(const Value& value) {
-    const auto wished = [&](TagKind kind) {
-      return std::any_of(value.tags.begin(), value.tags.end(), [&](const Tag& tag) { return tag.kind == kind; });
-    };
-    if (wished(TagKind::must_save) && wished(TagKind::must_recompute)) {
-      problem(fmt::format("a value must be both saved and recomputed: %{}", value.name));
-    }
-    if (wished(TagKind::must_recompute) && !value.producer.valid()) {
-      problem(fmt::format("an input of the trace cannot be recomputed: %{}", value.name));
     }
   }
 

@@ -267,16 +267,18 @@ class Resolver {
     }
     for (const Asked& one : asked) {
       if (strength(one.tag) != strength(strongest->tag) || saves(one.tag.kind) == saves(strongest->tag.kind)) continue;
-      throw UserError(fmt::format(
-          "tags contradict each other: %{} is {} by {}, and %{} of the same storage is {} by {}; remove one of them", strongest->value,
-          tag_name(strongest->tag.kind), strongest->tag.source.view(), one.value, tag_name(one.tag.kind), one.tag.source.view()));
+      const std::string other = one.value == strongest->value ? std::string() : fmt::format("%{} of the same storage is ", one.value);
+      throw UserError(fmt::format("tags contradict each other: %{} is {} by {}, and {}{} by {}; remove one of them", strongest->value,
+                                  tag_name(strongest->tag.kind), strongest->tag.source.view(), other, tag_name(one.tag.kind),
+                                  one.tag.source.view()));
     }
     const bool again = !saves(strongest->tag.kind);
     const bool must = strength(strongest->tag) == 2;
     if (!flow_.is_forward(owner)) {
       if (again && must) {
         throw UserError(fmt::format("%{} is must_recompute by {}, but {}", strongest->value, strongest->tag.source.view(),
-                                    trace_[owner].producer.valid() ? "no forward node makes it" : "it is an input of the step"));
+                                    trace_[owner].producer.valid() ? "no forward node makes it; remove the tag"
+                                                                   : "it is an input of the step, which nothing makes; remove the tag"));
       }
       return;
     }

@@ -229,11 +229,33 @@ TEST(Tags, ContradictionsNameBothSources) {
   EXPECT_USER_ERROR(recompute(own_policy({}, contradiction), "tags"), "must_save by the cache");
   EXPECT_USER_ERROR(recompute(own_policy({}, contradiction), "tags"), "must_recompute by the trainer");
   EXPECT_NO_THROW(recompute(own_policy({}, contradiction), "none"));
+  const auto on_one_value = [](Tracer& tracer, const Tensor& h) {
+    tracer.tag(h, TagKind::must_save, "A");
+    tracer.tag(h, TagKind::must_recompute, "B");
+  };
+  for (const char* policy : {"tags", "auto", "full"}) {
+    EXPECT_USER_ERROR(recompute(own_policy({}, on_one_value), policy),
+                      "tags contradict each other: %exp is must_save by A, and must_recompute by B; remove one of them");
+  }
+  EXPECT_NO_THROW(recompute(own_policy({}, on_one_value), "none"));
 }
 
 TEST(Tags, WhatCannotBeIsRefused) {
   EXPECT_USER_ERROR(recompute(own_policy({}, [](Tracer& tracer, const Tensor& h) { tracer.tag(h, TagKind::offload); }), "tags"),
                     "this device's memory is the host's");
+  const auto with_input = [](bool parameter) {
+    return joint_of([parameter](Tracer& tracer) {
+      const Linear linear(8, 16, false, kSmall);
+      const Tensor x = batch_input(tracer, {4, 8});
+      const Tensor y = linear(x);
+      tracer.tag(parameter ? tracer.parameter(linear.weight) : x, TagKind::must_recompute);
+      tracer.output(y.square().sum());
+    });
+  };
+  for (const bool parameter : {false, true}) {
+    EXPECT_USER_ERROR(recompute(with_input(parameter), "auto"),
+                      "is must_recompute by user, but it is an input of the step, which nothing makes; remove the tag");
+  }
 }
 
 TEST(Auto, KeepsViewsAsCopiesWhereThatIsSmaller) {
