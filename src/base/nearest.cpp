@@ -58,4 +58,15 @@ std::string nearest_hint(std::string_view word, std::span<const std::string_view
   return "; did you mean \"" + std::string(name) + "\"?";
 }
 
+std::string names_hint(std::string_view word, std::span<const std::string_view> candidates) {
+  constexpr std::size_t kShown = 6;
+  if (candidates.empty()) return {};
+  if (std::string near = nearest_hint(word, candidates); !near.empty()) return near;
+  std::string text = "; there are ";
+  const std::size_t shown = std::min(kShown, candidates.size());
+  for (std::size_t i = 0; i < shown; ++i) text += std::string(i > 0 ? ", " : "") + std::string(candidates[i]);
+  if (shown < candidates.size()) text += " and " + std::to_string(candidates.size() - shown) + " more";
+  return text;
+}
+
 }  // namespace reprise

@@ -20,4 +20,7 @@ std::string_view nearest_name(std::string_view word, std::span<const std::string
 /// Returns `; did you mean "NAME"?` for the nearest candidate, or nothing.
 std::string nearest_hint(std::string_view word, std::span<const std::string_view> candidates);
 
+/// nearest_hint, or, when no candidate is near, `; there are A, B, C and 9 more`: the first few, for names that a user cannot know.
+std::string names_hint(std::string_view word, std::span<const std::string_view> candidates);
+
 }  // namespace reprise

@@ -160,19 +160,20 @@ class Resolver {
   const std::vector<Shape>& forced_shapes(const std::string& glob) {
     auto [found, fresh] = forced_.try_emplace(glob);
     if (!fresh) return found->second;
-    std::vector<std::string_view> modules;
+    std::set<std::string_view> modules;
     for (const Node& node : trace_.nodes) {
       if (!flow_.is_forward(node)) continue;
       const std::optional<ValueId> weight = weight_of(flow_, node);
       if (!weight) continue;
       const std::string_view module = node.module.view();
       const std::string_view last = module.substr(module.rfind('.') + 1);
-      modules.push_back(last);
+      modules.insert(last);
       if (glob_matches(glob, module) || glob_matches(glob, last)) found->second.push_back(trace_.type(*weight).shape);
     }
     if (found->second.empty()) {
+      const std::vector<std::string_view> known(modules.begin(), modules.end());
       throw UserError(
-          fmt::format("no module with a matrix product matches '{}' on the force list of alternate{}", glob, nearest_hint(glob, modules)));
+          fmt::format("no module with a matrix product matches '{}' on the force list of alternate{}", glob, names_hint(glob, known)));
     }
     return found->second;
   }
@@ -299,7 +300,7 @@ class Resolver {
     for (const std::string& glob : policy_.globs) {
       const bool any = std::any_of(known.begin(), known.end(), [&](std::string_view path) { return glob_matches(glob, path); });
       if (!any) {
-        throw UserError(fmt::format("no checkpoint region matches '{}' of recompute {}{}", glob, policy_.str(), nearest_hint(glob, known)));
+        throw UserError(fmt::format("no checkpoint region matches '{}' of recompute {}{}", glob, policy_.str(), names_hint(glob, known)));
       }
     }
   }

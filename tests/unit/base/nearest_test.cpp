@@ -35,5 +35,13 @@ TEST(Nearest, HintIsEmptyOrAQuestion) {
   EXPECT_EQ(nearest_hint("wsd", kNames), "");
 }
 
+TEST(Nearest, NamesAreListedWhereNoneIsNear) {
+  constexpr std::array<std::string_view, 8> kNames{"block0", "block1", "block2", "block3", "block4", "block5", "block6", "block7"};
+  EXPECT_EQ(names_hint("blok0", kNames), "; did you mean \"block0\"?");
+  EXPECT_EQ(names_hint("attention*", kNames), "; there are block0, block1, block2, block3, block4, block5 and 2 more");
+  EXPECT_EQ(names_hint("attention*", std::span(kNames).first(2)), "; there are block0, block1");
+  EXPECT_EQ(names_hint("attention*", {}), "");
+}
+
 }  // namespace
 }  // namespace reprise

@@ -76,6 +76,8 @@ TEST(Regions, ByName) {
   EXPECT_EQ(kept.count(op::linear, Phase::recompute), 1);
   EXPECT_USER_ERROR(recompute(two_blocks(), "regions:blok1"),
                     "no checkpoint region matches 'blok1' of recompute regions:blok1; did you mean \"block1\"?");
+  EXPECT_USER_ERROR(recompute(two_blocks(), "regions:attention"), "of recompute regions:attention; there are block0, block1");
+  EXPECT_USER_ERROR(recompute(two_blocks(), "alternate:expert?"), "matches 'expert?' on the force list of alternate; there are ");
 }
 
 TEST(Regions, SaveListsKeepProductsThatAreRead) {
