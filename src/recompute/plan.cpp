@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "base/error.h"
+#include "base/shown_text.h"
 
 namespace reprise {
 namespace {
@@ -28,7 +29,7 @@ Line split_line(std::string_view text) {
     text = text.substr(0, hash);
   }
   while (true) {
-    const std::size_t start = text.find_first_not_of(" \r");
+    const std::size_t start = text.find_first_not_of(' ');
     if (start == std::string_view::npos) return line;
     text.remove_prefix(start);
     const std::size_t end = text.find(' ');
@@ -40,7 +41,7 @@ Line split_line(std::string_view text) {
 
 class PlanParser {
  public:
-  PlanParser(std::string_view text, std::string_view file) : rest_(text), file_(file) {}
+  PlanParser(std::string_view text, std::string_view file) : rest_(without_byte_order_mark(text)), file_(file) {}
 
   std::vector<RecomputePlan> parse() {
     if (!next()) fail("an empty file holds no recompute plan");
@@ -61,7 +62,9 @@ class PlanParser {
   bool next() {
     while (!rest_.empty()) {
       const std::size_t end = rest_.find('\n');
-      line_ = split_line(rest_.substr(0, end));
+      std::string_view line = rest_.substr(0, end);
+      if (line.ends_with('\r')) line.remove_suffix(1);
+      line_ = split_line(line);
       rest_.remove_prefix(end == std::string_view::npos ? rest_.size() : end + 1);
       ++number_;
       if (!line_.words.empty() && !line_.words[0].starts_with('#')) return true;
@@ -113,7 +116,7 @@ class PlanParser {
       plan().copies.push_back({value(1), value(3), value(5), std::string(line_.comment)});
       length(6);
     } else {
-      fail(fmt::format("expected keep, copy, hold or again, not '{}'", line_.words[0]));
+      fail(fmt::format("expected keep, copy, hold or again, not '{}'", shown_text(line_.words[0])));
     }
   }
 

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/nearest.h"
+#include "base/shown_text.h"
 #include "ops/op_table.h"
 
 namespace reprise {
@@ -23,7 +24,8 @@ void add_named(SaveList& list, std::string_view name, std::string_view where) {
   if (const std::optional<Opcode> opcode = find_opcode(name)) return list.add(*opcode);
   std::vector<std::string_view> known = {"default"};
   for (std::size_t i = 0; i < opcode_count(); ++i) known.push_back(opcode_name(Opcode{static_cast<std::uint16_t>(i)}));
-  throw UserError(fmt::format("{}: no op is called '{}'{}", where, name, nearest_hint(name, known)));
+  const std::string shown = shown_text(name);  // a file that is no list may hold anything, in lines of any length
+  throw UserError(fmt::format("{}: no op is called '{}'{}", where, shown, nearest_hint(shown, known)));
 }
 
 std::string_view trimmed(std::string_view text) {
@@ -66,6 +68,7 @@ SaveList save_list_of(const std::vector<std::string>& names, std::string_view wh
 
 SaveList parse_save_list(std::string_view text, std::string_view file) {
   SaveList list;
+  text = without_byte_order_mark(text);
   for (std::size_t line = 1; !text.empty(); ++line) {
     const std::size_t end = text.find('\n');
     std::string_view content = text.substr(0, end);

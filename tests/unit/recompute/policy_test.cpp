@@ -34,6 +34,9 @@ TEST(SaveList, ReadsNamesAndComments) {
   EXPECT_TRUE(list.contains(op::attention));
   EXPECT_FALSE(list.contains(op::gelu));
   EXPECT_USER_ERROR(parse_save_list("matmul\nlinaer\n", "list.txt"), "list.txt:2: no op is called 'linaer'; did you mean \"linear\"?");
+  EXPECT_EQ(parse_save_list("\xEF\xBB\xBFsilu\r\ngelu\r\n", "l").names(), (std::vector<std::string>{"gelu", "silu"})) << "as some editors write";
+  EXPECT_USER_ERROR(parse_save_list("a\x1b[2J\n", "l"), "l:1: no op is called 'a\\x1b[2J'");
+  EXPECT_USER_ERROR(parse_save_list(std::string(1 << 22, 'x'), "l"), "l:1: no op is called '" + std::string(80, 'x') + "...'");
 }
 
 TEST(RecomputePlanText, PrintsAndParses) {
@@ -48,6 +51,9 @@ TEST(RecomputePlanText, PrintsAndParses) {
   ASSERT_EQ(read.size(), 2U);
   EXPECT_EQ(read[0], plan);
   EXPECT_EQ(read[1], plan);
+  std::string other_ends = "\xEF\xBB\xBF";
+  for (const char c : plan.str()) other_ends += c == '\n' ? "\r\n" : std::string(1, c);
+  EXPECT_EQ(parse_plans(other_ends, "p"), std::vector{plan});
 }
 
 TEST(RecomputePlanText, SaysWhatIsWrongAndWhere) {
@@ -60,6 +66,7 @@ TEST(RecomputePlanText, SaysWhatIsWrongAndWhere) {
   EXPECT_USER_ERROR(parse_plans(head + "keep x\n", "p"), "p:3: expected a value, %NAME");
   EXPECT_USER_ERROR(parse_plans(head + "again %x.r1 of %x\n", "p"), "p:3: expected 'again %NAME of %VALUE before %VALUE'");
   EXPECT_USER_ERROR(parse_plans(head + "drop %x\n", "p"), "p:3: expected keep, copy, hold or again, not 'drop'");
+  EXPECT_USER_ERROR(parse_plans(head + "dr\x1bop\n", "p"), "not 'dr\\x1bop'");
 }
 
 }  // namespace
