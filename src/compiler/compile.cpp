@@ -109,7 +109,8 @@ RecomputedTrace recompute(ClaimedTrace claimed, StageFiles& files, const Compile
   }
   files.dump("recompute_plan", result.plan.str());
   result.claimed = run_stage("recompute", claimed.trace, files, [&] {
-    validate_plan(claimed.trace, result.plan);
+    const PolicySpec& policy = options.recompute.policy;
+    validate_plan(claimed.trace, result.plan, policy.kind == PolicySpec::Kind::file ? policy.path : std::string_view());
     ClaimedTrace applied = apply_plan(claimed, result.plan, [&](Node& node, std::span<const TensorType> inputs, std::span<const TensorType> outputs) {
       Claim claim = claim_node(node, inputs, outputs, options.executors, options.target, options.threads);
       if (options.as_traced) claim.in_place.clear();

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/shown_text.h"
 #include "recompute/auto_cut.h"
 #include "recompute/demand.h"
 #include "recompute/flow.h"
@@ -19,17 +20,29 @@ bool has_backward(const Trace& trace) {
   return std::any_of(trace.nodes.begin(), trace.nodes.end(), [](const Node& node) { return node.phase == Phase::backward; });
 }
 
+/// What a step's nodes, names and types come from.
+constexpr std::string_view kOfTheStep =
+    "the model and its sizes, the vocabulary, tied embeddings, block_size, micro_batch_size, several micro-steps against one "
+    "(global_batch_size), dtype, master_weights, rounding, trainable, max_norm, dropout, pack_documents, and the executors and the machine, "
+    "which decide on layouts";
+
 RecomputePlan read_plan(const Trace& trace, const RecomputeOptions& options) {
   const std::string& file = options.policy.path;
+  std::string held;
   for (RecomputePlan& plan : parse_plans(options.plan_text, file)) {
-    if (plan.trace != trace.name) continue;
+    if (plan.trace != trace.name) {
+      held += (held.empty() ? "" : ", ") + shown_text(plan.trace);
+      continue;
+    }
     if (plan.fingerprint == trace_fingerprint(trace)) return std::move(plan);
     throw UserError(
-        fmt::format("the recompute plan {} was made for another {} ({:016x}, this one is {:016x}): model, sizes, dtype, executors and "
-                    "machine must be the same; write it again with reprise plan --out",
-                    file, trace.name, plan.fingerprint, trace_fingerprint(trace)));
+        fmt::format("the recompute plan {} was made for another {} ({:016x}, this one is {:016x}). Compare {}. The plan of a run is "
+                    "RUN/recompute_plan.txt; reprise plan --out writes that of a step",
+                    file, trace.name, plan.fingerprint, trace_fingerprint(trace), kOfTheStep));
   }
-  throw UserError(fmt::format("{} holds no recompute plan for {}; write it again with reprise plan --out", file, trace.name));
+  throw UserError(fmt::format("{} holds no recompute plan for {}, but for {}; a run of several micro-steps needs one for step and one for "
+                              "accumulate, which reprise plan --out writes with its --global_batch_size",
+                              file, trace.name, held));
 }
 
 }  // namespace

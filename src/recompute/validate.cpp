@@ -10,6 +10,7 @@
 
 #include "analysis/storage.h"
 #include "base/error.h"
+#include "base/shown_text.h"
 #include "ops/op_table.h"
 
 namespace reprise {
@@ -17,7 +18,8 @@ namespace {
 
 class Validator {
  public:
-  Validator(const Trace& trace, const RecomputePlan& plan) : trace_(trace), plan_(plan), storage_(trace) {
+  Validator(const Trace& trace, const RecomputePlan& plan, std::string_view file)
+      : trace_(trace), plan_(plan), file_(file), storage_(trace) {
     for (std::size_t i = 0; i < trace.values.size(); ++i) by_name_.emplace(trace.values[i].name, ValueId(i));
     state_.resize(trace.values.size());
   }
@@ -30,6 +32,8 @@ class Validator {
   }
 
  private:
+  static constexpr std::size_t kLongest = 400;  // names are as long as a file makes them
+
   struct State {
     const SavedEntry* saved = nullptr;  // of the storage, or of the view that is copied
     const CopyEntry* copy = nullptr;    // the nearest above
@@ -38,8 +42,9 @@ class Validator {
 
   template <class... Parts>
   [[noreturn]] void fail(fmt::format_string<Parts...> text, Parts&&... parts) const {
-    throw UserError(
-        fmt::format("the recompute plan for {} is not right: {}", trace_.name, fmt::format(text, std::forward<Parts>(parts)...)));
+    const std::string in_file = file_.empty() ? std::string() : fmt::format(" in {}", file_);
+    throw UserError(fmt::format("the recompute plan for {}{} is not right: {}", trace_.name, in_file,
+                                shown_text(fmt::format(text, std::forward<Parts>(parts)...), kLongest)));
   }
 
   ValueId named(const std::string& name, std::string_view entry) const {
@@ -160,6 +165,7 @@ class Validator {
 
   const Trace& trace_;
   const RecomputePlan& plan_;
+  std::string_view file_;
   StorageMap storage_;
   std::unordered_map<std::string, ValueId> by_name_;
   std::vector<State> state_;  // by value
@@ -170,8 +176,8 @@ class Validator {
 
 }  // namespace
 
-void validate_plan(const Trace& trace, const RecomputePlan& plan) {
-  if (!plan.empty()) Validator(trace, plan).run();
+void validate_plan(const Trace& trace, const RecomputePlan& plan, std::string_view file) {
+  if (!plan.empty()) Validator(trace, plan, file).run();
 }
 
 }  // namespace reprise

@@ -7,6 +7,7 @@
 #include "recompute/plan.h"
 #include "recompute/save_list.h"
 #include "support/expect_error.h"
+#include "support/recompute_models.h"
 
 namespace reprise {
 namespace {
@@ -54,6 +55,32 @@ TEST(RecomputePlanText, PrintsAndParses) {
   std::string other_ends = "\xEF\xBB\xBF";
   for (const char c : plan.str()) other_ends += c == '\n' ? "\r\n" : std::string(1, c);
   EXPECT_EQ(parse_plans(other_ends, "p"), std::vector{plan});
+}
+
+TEST(RecomputePlanText, OfAnotherTraceNamesTheFileAndWhatToCompare) {
+  const ClaimedTrace claimed = test::joint_of([](Tracer& tracer) {
+    const Linear linear(8, 8, false, test::kSmall);
+    tracer.output(linear(test::batch_input(tracer, {4, 8})).silu().square().sum());
+  });
+  RecomputePlan plan = test::recompute(claimed, "auto").plan;
+  RecomputeOptions options;
+  options.policy = parse_policy("file:mine.txt");
+  const auto read = [&](const RecomputePlan& written) {
+    options.plan_text = written.str();
+    test::recompute(claimed, options);
+  };
+  EXPECT_NO_THROW(read(plan));
+  RecomputePlan changed = plan;
+  changed.saved.push_back({SavedEntry::How::keep, std::string(1000, 'n'), "", ""});
+  EXPECT_USER_ERROR(validate_plan(claimed.trace, changed, "mine.txt"), "in mine.txt is not right: a kept value names %nnn");
+  changed = plan;
+  ++changed.fingerprint;
+  EXPECT_USER_ERROR(read(changed), "the recompute plan mine.txt was made for another");
+  for (const char* part : {"the vocabulary, tied embeddings", "max_norm, dropout, pack_documents", "RUN/recompute_plan.txt"}) {
+    EXPECT_USER_ERROR(read(changed), part);
+  }
+  changed.trace = "accumulate";
+  EXPECT_USER_ERROR(read(changed), "mine.txt holds no recompute plan for " + claimed.trace.name + ", but for accumulate");
 }
 
 TEST(RecomputePlanText, SaysWhatIsWrongAndWhere) {
