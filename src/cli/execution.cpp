@@ -70,7 +70,8 @@ bool report_recompute_check(const ResolvedOptions& options, const std::optional<
     return false;
   }
   print_error(fmt::format(
-      "reprise: recompute {}: loss, gradients, parameters and states of a step are those of recompute none, bit for bit\n", policy));
+      "reprise: recompute {}: loss, {}parameters and states of a step are those of recompute none, bit for bit\n", policy,
+      policy.starts_with("file:") ? "" : "gradients, "));
   return true;
 }
 

@@ -60,18 +60,24 @@ std::vector<CompiledTrace> GptPrograms::list() const {
   return all;
 }
 
+GptTraining trace_gpt_training(const GptProgramOptions& options) {
+  TracedProgram traced = trace_forward_loss(options.config, trace_options(options));
+  GptTraining training{std::move(traced.parameters), std::move(traced.state), {}};
+  training.request.forward = std::move(traced.trace);
+  training.request.trainable = options.trainable;
+  training.request.adamw = options.adamw;
+  training.request.accumulate = options.micro_steps > 1;
+  return training;
+}
+
 GptPrograms compile_gpt(const GptProgramOptions& options, const CompileOptions& compile) {
   GptPrograms programs;
   programs.dtype = options.dtype;
   if (options.train) {
-    TracedProgram traced = trace_forward_loss(options.config, trace_options(options));
-    TrainingRequest request;
-    request.forward = std::move(traced.trace);
-    request.trainable = options.trainable;
-    request.adamw = options.adamw;
-    request.accumulate = options.micro_steps > 1;
-    programs.training = compile_training(request, compile);
-    keep_shared(programs, traced);
+    GptTraining training = trace_gpt_training(options);
+    programs.training = compile_training(training.request, compile);
+    programs.parameters = std::move(training.parameters);
+    programs.tables = std::move(training.tables);
   }
   if (options.evaluate) {
     GptTraceOptions with_losses = trace_options(options);

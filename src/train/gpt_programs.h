@@ -47,6 +47,15 @@ struct GptPrograms {
   std::vector<CompiledTrace> list() const;
 };
 
+/// What is trained, before it is differentiated.
+struct GptTraining {
+  std::vector<NamedParameter> parameters;
+  std::vector<InitialState> tables;
+  TrainingRequest request;
+};
+/// The step, and accumulate with several micro-steps, as compile_gpt compiles them.
+GptTraining trace_gpt_training(const GptProgramOptions& options);
+
 /// Traces and compiles. UserError for sizes that do not fit the model.
 GptPrograms compile_gpt(const GptProgramOptions& options, const CompileOptions& compile);
 

@@ -9,7 +9,6 @@
 #include "base/bytes.h"
 #include "base/philox.h"
 #include "executor/engine.h"
-#include "nn/gpt_trace.h"
 
 namespace reprise {
 namespace {
@@ -18,6 +17,7 @@ namespace {
 void set_inputs(Program& program, const GptProgramOptions& options, std::uint64_t seed) {
   const Trace& trace = program.trace();
   const double per_token = 1.0 / static_cast<double>(options.micro_batch_size * options.block_size);
+  const auto row = static_cast<std::size_t>(options.block_size);
   const auto vocabulary = static_cast<std::uint32_t>(std::min<std::int64_t>(options.config.vocab_size, 1 << 30));
   for (std::size_t i = 0; i < trace.inputs.size(); ++i) {
     const TraceInput& input = trace.inputs[i];
@@ -29,6 +29,10 @@ void set_inputs(Program& program, const GptProgramOptions& options, std::uint64_
       default: {
         const std::span<std::int64_t> values = program.input_as<std::int64_t>(i);
         const std::uint64_t stream = name == "tokens" ? 1 : 2;
+        if (name == "positions") {  // two documents a row
+          for (std::size_t k = 0; k < values.size(); ++k) values[k] = static_cast<std::int64_t>(k % row % ((row + 1) / 2));
+          continue;
+        }
         for (std::size_t k = 0; k < values.size(); ++k) {
           values[k] = input.role == Role::batch ? philox_word(seed, k, stream) % vocabulary : 4;
         }
@@ -43,18 +47,10 @@ RecomputeCheck::RecomputeCheck(const GptProgramOptions& options, const CompileOp
     : options_(options), compile_(compile), seed_(seed) {
   compile_.dump.clear();
   compile_.recompute = {};
-  GptTraceOptions trace;
-  trace.batch = options.micro_batch_size;
-  trace.length = options.block_size;
-  trace.dtype = options.dtype;
-  forward_ = trace_forward_loss(options.config, trace);
-  TrainingRequest request;
-  request.forward = forward_.trace;
-  request.trainable = options.trainable;
-  request.adamw = options.adamw;
-  TrainingTraces training = trace_training(request, compile_);
-  if (compared == Compared::step) {
-    trace_ = std::move(training.step.trace);
+  model_ = trace_gpt_training(options);
+  TrainingTraces training = trace_training(model_.request, compile_);
+  if (compared != Compared::gradients) {
+    trace_ = compared == Compared::step ? std::move(training.step.trace) : std::move(training.accumulate.value());
     for (const ValueId output : trace_.outputs) outputs_.push_back(trace_[output].name);
   } else {
     trace_ = std::move(training.joint.trace);
@@ -77,10 +73,10 @@ RecomputeCheck::Outputs RecomputeCheck::run(const RecomputeOptions& recompute) c
   std::vector<CompiledTrace> programs;
   programs.push_back(compile_trace(trace_, compile));
   Engine engine(std::move(programs), engine_options);
-  for (const InitialState& table : forward_.state) {
+  for (const InitialState& table : model_.tables) {
     if (engine.find_slot(table.name) != nullptr) copy_bytes(engine.bytes(table.name), table.bytes);
   }
-  for (const NamedParameter& parameter : forward_.parameters) {
+  for (const NamedParameter& parameter : model_.parameters) {
     if (engine.find_slot(parameter.name) != nullptr) initialize(parameter, seed_, options_.dtype, engine.bytes(parameter.name));
   }
   Program& program = engine.program(trace_.name);
@@ -104,7 +100,11 @@ std::optional<std::string> RecomputeCheck::difference(const RecomputeOptions& re
 
 std::optional<std::string> recompute_difference(const GptProgramOptions& options, const CompileOptions& compile, std::uint64_t seed) {
   using Compared = RecomputeCheck::Compared;
-  for (const Compared compared : {Compared::gradients, Compared::step}) {
+  std::vector<Compared> programs = {Compared::step};
+  if (options.micro_steps > 1) programs.push_back(Compared::accumulate);
+  // A plan from a file is for the programs of a run, and no program of a run ends with the gradients: they are in the moments.
+  if (compile.recompute.policy.kind != PolicySpec::Kind::file) programs.insert(programs.begin(), Compared::gradients);
+  for (const Compared compared : programs) {
     if (std::optional<std::string> name = RecomputeCheck(options, compile, seed, compared).difference(compile.recompute)) return name;
   }
   return std::nullopt;

@@ -18,8 +18,9 @@ namespace reprise {
 class RecomputeCheck {
  public:
   enum class Compared : std::uint8_t {
-    gradients,  // forward and backward: the loss and every gradient
-    step,       // the whole step: the loss, and every updated parameter and state
+    gradients,   // forward and backward: the loss and every gradient
+    step,        // the whole step: the loss, and every updated parameter and state
+    accumulate,  // of several micro-steps: the loss and every accumulated gradient
   };
   RecomputeCheck(const GptProgramOptions& options, const CompileOptions& compile, std::uint64_t seed, Compared compared);
 
@@ -35,13 +36,14 @@ class RecomputeCheck {
   GptProgramOptions options_;
   CompileOptions compile_;
   std::uint64_t seed_;
-  TracedProgram forward_;
+  GptTraining model_;
   Trace trace_;
   std::vector<std::string> outputs_;  // their names
   Outputs expected_;
 };
 
-/// The difference that `compile.recompute` makes to the gradients of a model, or to its step.
+/// The difference that `compile.recompute` makes to the gradients of a model, or to a program of its training; a plan from a file: to
+/// the latter alone.
 std::optional<std::string> recompute_difference(const GptProgramOptions& options, const CompileOptions& compile, std::uint64_t seed);
 
 }  // namespace reprise

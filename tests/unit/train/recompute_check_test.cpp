@@ -9,6 +9,7 @@
 
 #include "executor/loops/executor.h"
 #include "executor/onednn/executor.h"
+#include "support/expect_error.h"
 
 namespace reprise {
 namespace {
@@ -84,6 +85,20 @@ TEST_P(PoliciesOfSteps, APlanReadFromAFileIsThePlan) {
   for (const RecomputePlan& plan : full.recompute) read.recompute.plan_text += plan.str();
   const CompiledTraining again = *compile_gpt(options, read).training;
   EXPECT_EQ(again.step.claimed, full.step.claimed);
+}
+
+TEST_P(PoliciesOfSteps, APlanReadFromAFileIsChecked) {
+  for (const bool accumulates : {false, true}) {
+    GptProgramOptions options = options_of(GetParam());
+    options.micro_steps = accumulates ? 2 : 1;
+    options.packed = accumulates;
+    options.adamw.log_norm = true;
+    CompileOptions read = compile_with("file:plan.txt");
+    read.recompute.plan_text = plans_text(compile_gpt(options, compile_with("full")).training->recompute);
+    EXPECT_EQ(recompute_difference(options, read, 3).value_or(""), "");
+    options.block_size /= 2;
+    EXPECT_USER_ERROR(recompute_difference(options, read, 3), "the recompute plan plan.txt was made for another step");
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, PoliciesOfSteps,
