@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <utility>
+
 #include "cli/standard_streams.h"
 #include "executor/executor_list.h"
 #include "nn/model_save_list.h"
@@ -27,8 +29,9 @@ CompileOptions compile_options(const ResolvedOptions& options, const GptConfig& 
   return compile;
 }
 
-RecomputeOptions recompute_options(const ResolvedOptions& options, const GptConfig& config, const std::string& policy) {
-  RecomputeOptions recompute = read_recompute_options(policy);
+RecomputeOptions recompute_options(const ResolvedOptions& options, const GptConfig& config, const std::string& policy,
+                                   std::optional<std::string> file_text) {
+  RecomputeOptions recompute = read_recompute_options(policy, std::move(file_text));
   if (recompute.policy.path.empty()) {
     const ModelSaveList own = model_save_list(config);
     recompute.save_list = save_list_of(own.ops, fmt::format("the save list {}", own.name));

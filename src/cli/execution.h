@@ -19,9 +19,10 @@ CompileOptions compile_options(const ResolvedOptions& options);
 /// The same for a command that trains `config`, with the option `recompute` where it is set.
 CompileOptions compile_options(const ResolvedOptions& options, const GptConfig& config);
 
-/// The recompute policy `policy` with the options that go with it, for a training step of `config`; reads the file it names.
-/// UserError for either.
-RecomputeOptions recompute_options(const ResolvedOptions& options, const GptConfig& config, const std::string& policy);
+/// The recompute policy `policy` with the options that go with it, for a training step of `config`; reads the file it names,
+/// unless `file_text` is what it holds. UserError for either.
+RecomputeOptions recompute_options(const ResolvedOptions& options, const GptConfig& config, const std::string& policy,
+                                   std::optional<std::string> file_text = {});
 
 /// The save list that the policy goes by: whose it is, and its ops; empty for policies without one.
 std::string save_list_text(const RecomputeOptions& recompute);

@@ -21,11 +21,13 @@
 #include "cli/stop_signal.h"
 #include "cli/units.h"
 #include "io/directory.h"
+#include "io/file_write.h"
 #include "io/gguf.h"
 #include "io/path_query.h"
 #include "io/toml.h"
 #include "nn/gpt.h"
 #include "nn/gpt_config_json.h"
+#include "recompute/policy.h"
 #include "reprise/error.h"
 #include "reprise/log.h"
 #include "train/batch_sampler.h"
@@ -144,6 +146,24 @@ LrSchedule make_schedule(const ResolvedOptions& options, std::int64_t steps) {
 
 std::string resume_command(const RunDirectory& run) { return "reprise train --resume " + shell_word(run.path().string()); }
 
+/// What the file of a policy ops:FILE or file:PLAN holds. The run keeps a copy, from which it resumes, wherever that is and whatever
+/// became of the file; a policy that is given anew reads its own.
+std::optional<std::string> recompute_file(const ResolvedOptions& options, const RunDirectory& run) {
+  const std::string path = parse_policy(options.get_text("recompute")).path;
+  if (path.empty()) return std::nullopt;
+  const fs::path copy = run.path() / "recompute_file.txt";
+  const bool is_the_runs = options.has("resume") && options.option("recompute").source == OptionSource::file;
+  if (is_the_runs && fs::exists(copy)) return read_text_file(copy);
+  if (is_the_runs && !fs::exists(path)) {
+    throw UserError(fmt::format(
+        "the run's option recompute is {}, a file that is not there, and the run has no copy of it ({}); go on without: {} --recompute auto",
+        options.get_text("recompute"), copy.string(), resume_command(run)));
+  }
+  std::string text = read_text_file(path);
+  if (!options.has("resume")) write_text_file(copy, text);
+  return text;
+}
+
 TrainerOptions trainer_options(const ResolvedOptions& options, const ModelSource& source, const Dataset& data, const RunDirectory& run) {
   TrainerOptions train;
   train.config = source.config;
@@ -172,7 +192,8 @@ TrainerOptions trainer_options(const ResolvedOptions& options, const ModelSource
   train.save_interval = options.get_int("save_interval");
   train.keep_last = options.get_int("keep_last");
   train.log_interval = options.get_int("log_interval");
-  train.compile = compile_options(options, train.config);
+  train.compile = compile_options(options);
+  train.compile.recompute = recompute_options(options, train.config, options.get_text("recompute"), recompute_file(options, run));
   train.resume_command = resume_command(run);
   return train;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A run's folder: config.toml (resolved options), plan.txt (memory), recompute_plan.txt, metrics.jsonl and .csv, log.txt, data/, step-N/, latest, model/.
+// A run's folder: config.toml (resolved options), plan.txt (memory), recompute_plan.txt, recompute_file.txt (what
+// --recompute ops:FILE or file:PLAN read), metrics.jsonl and .csv, log.txt, data/, step-N/, latest, model/.
 // Held by one process at a time.
 #pragma once
 

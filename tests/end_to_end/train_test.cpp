@@ -142,6 +142,29 @@ TEST_F(Train, QuietPrintsResultsOnly) {
   EXPECT_NE(reprise_run({"train", "--resume", at("run"), "--max_steps", "3"}).out.find("after 3 steps"), std::string::npos);
 }
 
+TEST_F(Train, ResumesWithItsSaveListOrPlanWhereverTheFileWent) {
+  put_file(folder_ / "list.txt", "default\ngelu\n");
+  ASSERT_EQ(reprise_run(words("of_list", {"toy-gpt", "--max_steps", "1", "--recompute", "ops:" + at("list.txt")})).status, 0);
+  put_file(folder_ / "plan.txt", file("of_list/recompute_plan.txt"));
+  const ProgramResult planned = reprise_run(words("of_plan", {"toy-gpt", "--max_steps", "1", "--check_recompute", "--recompute",
+                                                              "file:" + at("plan.txt")}));
+  ASSERT_EQ(planned.status, 0) << planned.err;
+  EXPECT_NE(planned.err.find("loss, parameters and states of a step are those of recompute none"), std::string::npos) << planned.err;
+  std::filesystem::remove(folder_ / "list.txt");
+  std::filesystem::remove(folder_ / "plan.txt");
+  for (const char* run : {"of_list", "of_plan"}) {
+    const std::string plan = file(std::string(run) + "/recompute_plan.txt");
+    const ProgramResult resumed = reprise_run({"train", "--resume", at(run), "--max_steps", "2"});
+    EXPECT_EQ(resumed.status, 0) << resumed.err;
+    EXPECT_EQ(file(std::string(run) + "/recompute_plan.txt"), plan);
+    std::filesystem::remove(at(std::string(run) + "/recompute_file.txt"));
+    const ProgramResult lost = reprise_run({"train", "--resume", at(run), "--max_steps", "3"});
+    EXPECT_EQ(lost.status, 2);
+    EXPECT_NE(lost.err.find("--resume " + at(run) + " --recompute auto"), std::string::npos) << lost.err;
+    EXPECT_EQ(reprise_run({"train", "--resume", at(run), "--max_steps", "3", "--recompute", "auto"}).status, 0);
+  }
+}
+
 TEST_F(Train, ConfigurationFileGivesTheSameRun) {
   ASSERT_EQ(reprise_run(words("one", {"toy-gpt", "--max_steps", "3"})).status, 0);
   ASSERT_EQ(reprise_run({"train", "--config", at("one/config.toml"), "--out", at("two")}).status, 0);
