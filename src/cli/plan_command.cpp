@@ -91,6 +91,12 @@ Parts peak_parts(const PolicyRow& row, const GptConfig& config) {
   return parts;
 }
 
+/// What the step is of, where that is not what the name of a model says: `bench` has other vocabularies and unties embeddings.
+std::string model_line(const GptConfig& config) {
+  return fmt::format("model {}: vocabulary {}{}, {} embeddings\n\n", config.name, config.padded_vocab_size,
+                     config.vocab_follows_tokenizer ? " (of train: its tokenizer's)" : "", config.tied ? "tied" : "untied");
+}
+
 std::string table(const std::vector<PolicyRow>& rows) {
   std::size_t width = 9;
   for (const PolicyRow& row : rows) width = std::max(width, row.policy.size());
@@ -157,7 +163,7 @@ int run_plan(const ResolvedOptions& options) {
   std::vector<PolicyRow> rows;
   for (const std::string& policy : policies) rows.push_back(plan_policy(options, config, traces, policy));
 
-  std::string text = table(rows) + save_lists(rows);
+  std::string text = model_line(config) + table(rows) + save_lists(rows);
   for (const PolicyRow& row : rows) text += "\n" + composition(row, config);
   for (const PolicyRow& row : rows) {
     for (const std::string& warning : row.training.warnings) log_warning(warning);

@@ -136,6 +136,8 @@ BenchmarkResult describe(const BenchmarkOptions& options) {
   result.micro_batch_size = options.micro_batch_size;
   result.global_batch_size = options.micro_batch_size * options.micro_steps;
   result.n_layers = options.config.n_layer;
+  result.vocabulary = options.config.padded_vocab_size;
+  result.tied_embeddings = options.config.tied;
   result.n_parameters = parameter_count(options.config);
   result.compiler = options.compile.as_traced ? "eager" : "reprise";
   result.recompute = options.compile.recompute.policy.str();
@@ -208,6 +210,7 @@ std::string summary_text(const BenchmarkResult& r) {
   line("Micro BS", fmt::format("{}", r.micro_batch_size));
   line("Global BS", fmt::format("{}", r.global_batch_size));
   line("Number of Layers", fmt::format("{}", r.n_layers));
+  line("Vocabulary", fmt::format("{}, {} embeddings", r.vocabulary, r.tied_embeddings ? "tied" : "untied"));
   line("Number of parameters (B)", fmt::format("{:.3f}", static_cast<double>(r.n_parameters) / 1e9));
   line("Distributed Mode", "none");
   line("Compiler", r.compiler);

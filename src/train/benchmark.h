@@ -43,6 +43,8 @@ struct BenchmarkResult {
   std::int64_t micro_batch_size = 0;
   std::int64_t global_batch_size = 0;
   std::int64_t n_layers = 0;
+  std::int64_t vocabulary = 0;
+  bool tied_embeddings = false;
   std::int64_t n_parameters = 0;
   std::string compiler;
   std::string recompute = "none";

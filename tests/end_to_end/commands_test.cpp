@@ -51,6 +51,18 @@ TEST(Commands, PlanComparesPoliciesAndWritesPlans) {
   EXPECT_NE(full.out.find(".r1"), std::string::npos);
   EXPECT_EQ(reprise_run({"trace", "toy-llama", "--recompute", "file:" + at("full.txt"), "--stage", "recomputed"}).status, 2);
   EXPECT_EQ(reprise_run({"plan", "toy-gpt", "--recompute", "ful"}).status, 2);
+  EXPECT_TRUE(all.out.starts_with("model toy-gpt: vocabulary 65 (of train: its tokenizer's), tied embeddings\n\npolicy ")) << all.out;
+
+  const std::vector<std::string> step{"pythia-14m", "--n_layers", "1", "--block_size", "16", "--global_batch_size", "2"};
+  std::vector<std::string> plan{"plan", "--max_norm", "0", "--recompute", "full", "--out", at("bench.txt")};
+  plan.insert(plan.end(), step.begin(), step.end());
+  ASSERT_EQ(reprise_run(plan).status, 0);
+  std::vector<std::string> bench{"bench", "--max_iters", "2", "--warmup_iters", "1", "--check_recompute",
+                                 "--recompute", "file:" + at("bench.txt")};
+  bench.insert(bench.end(), step.begin(), step.end());
+  const ProgramResult checked = reprise_run(bench);
+  EXPECT_EQ(checked.status, 0) << checked.err;
+  EXPECT_NE(checked.err.find("parameters and states of a step are those of recompute none, bit for bit"), std::string::npos) << checked.err;
 }
 
 TEST(Commands, PlanSaysWhatThePeakIsMadeOf) {
@@ -242,7 +254,8 @@ TEST(Commands, BenchPrintsTheContractsFiguresAndJson) {
   ASSERT_EQ(iterations.size(), 3U) << result.err;
   EXPECT_TRUE(std::regex_match(iterations[1], std::regex("iter 1: loss [0-9]+\\.[0-9]{4}, iter time [0-9]+\\.[0-9]{2} ms, t 64"))) << iterations[1];
   for (const char* pattern :
-       {"Model name: toy-gpt", "Seq Length: 64", "Micro BS: 2", "Global BS: 4", "Number of Layers: 1", "Number of parameters \\(B\\): [0-9.]+",
+       {"Model name: toy-gpt", "Seq Length: 64", "Micro BS: 2", "Global BS: 4", "Number of Layers: 1", "Vocabulary: 100, untied embeddings",
+        "Number of parameters \\(B\\): [0-9.]+",
         "Distributed Mode: none", "Compiler: reprise", "Recompute: none", "Average iter time: [0-9.]+ ms", "Memory used: [0-9.]+ GB",
         "Predicted memory: [0-9.]+ GB", "Peak RSS: [0-9.]+ GB", "Saved for backward size: [0-9.]+ MiB", "Saved for backward number of tensors: [1-9][0-9]*",
         "Tokens/s: [0-9.]+", "TFLOP/s: [0-9.]+", "Model FLOP utilization: [0-9.]+ %", "Recomputed FLOPs: 0.00 %"}) {
