@@ -88,7 +88,7 @@ std::vector<std::string> files_below(const std::string& folder, std::vector<std:
       skipped.push_back(path + " (hidden)");
     } else if (fs::is_regular_file(status)) {
       paths.push_back(path);
-    } else if (!fs::is_directory(status) || entry->is_symlink()) {
+    } else if (!fs::is_directory(status) || entry->is_symlink(unreadable)) {
       skipped.push_back(path + (fs::is_directory(status) ? " (a link to a folder)" : " (not a regular file)"));
     }
     entry.increment(error);
