@@ -114,7 +114,7 @@ void decode_ggml(const GgmlType& type, std::span<const std::byte> blocks, std::s
   REPRISE_CHECK(static_cast<std::int64_t>(blocks.size()) == count * type.block_bytes &&
                     static_cast<std::int64_t>(values.size()) == count * type.block_elements,
                 fmt::format("{} bytes of {} do not make {} values", blocks.size(), type.name, values.size()));
-  type.decode(blocks.data(), count, values.data());
+  if (count > 0) type.decode(blocks.data(), count, values.data());
 }
 
 std::string_view decodable_ggml_types() { return "F32 F16 BF16 Q8_0 Q4_0 Q4_1"; }

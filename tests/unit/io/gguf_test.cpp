@@ -140,6 +140,10 @@ TEST(Gguf, DecodesEveryType) {
   for (std::size_t i = 0; i < content.tensors.size(); ++i) EXPECT_EQ(decoded(content.tensors[i]), expected[i]) << content.tensors[i].name;
 }
 
+TEST(Gguf, DecodesNoBlockToNoValue) {
+  for (const std::uint32_t id : {kF32, kF16, kBf16, kQ8_0, kQ4_0, kQ4_1}) EXPECT_NO_THROW(decode_ggml(*find_ggml_type(id), {}, {})) << id;
+}
+
 TEST(Gguf, KnowsTheSizesOfTypesItDoesNotDecode) {
   GgufBuilder builder;
   builder.tensor("k", {256, 2}, kQ6K, std::string(420, '\0'));
