@@ -83,7 +83,8 @@ Tensor scaled_attention(const Tensor& q, const Tensor& k, const Tensor& v, const
   attrs.scale = options.scale;
   attrs.softcap = options.softcap;
   attrs.dropout = options.dropout;
-  return {q.tracer(), ops::attention(q.tracer().at(where), inputs, attrs).out};
+  const Tensor by_tokens(q.tracer(), ops::attention(q.tracer().at(where), inputs, attrs).out);
+  return by_tokens.transpose(1, 2, where);
 }
 
 Tensor cross_entropy_rows(const Tensor& logits, const Tensor& targets, Tensor::Where where) {

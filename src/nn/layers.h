@@ -70,7 +70,8 @@ struct AttentionOptions {
   double dropout = 0;  // of the probabilities; its draws are given by the rng pass
   Tensor segments;     // int64 [B, T]: queries see the keys of their run of equal ids; invalid: one segment
 };
-/// softmax(scale q k') v. q: [B, Hq, Tq, D]; k, v: [B, Hkv, Tk, D]; mask: bool, true = may attend, or none.
+/// softmax(scale q k') v. q: [B, Hq, Tq, D]; k, v: [B, Hkv, Tk, D]; mask: bool, true = may attend, or none. Returns [B, Hq, Tq, Dv], a
+/// view of numbers that lie by tokens: transpose(1, 2) and a reshape to [B, Tq, Hq Dv] copy nothing.
 Tensor scaled_attention(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask, const AttentionOptions& options,
                         Tensor::Where where = Tensor::Where::current());
 

@@ -110,6 +110,9 @@ ValueId dropped_forward(Builder& b, const Node& node, std::span<const ValueId> i
   return p > 0 && !places.seed ? ops::dropout(b, x, p) : dropped(b, node, inputs, places, x);
 }
 
+/// [B, H, T, D] of [B, T, H, D], and the other way round.
+ValueId swap_heads_and_tokens(Builder& b, ValueId x) { return ops::permute(b, x, {0, 2, 1, 3}); }
+
 }  // namespace
 
 std::vector<ValueId> decompose_attention(Builder& b, const Node& node, std::span<const ValueId> inputs) {
@@ -118,9 +121,9 @@ std::vector<ValueId> decompose_attention(Builder& b, const Node& node, std::span
   const ValueId lse = ops::logsumexp(b, s.scores, -1);
   const ValueId p = dropped_forward(b, node, inputs, places, probabilities(b, s.scores, lse));
   const ValueId out = ops::matmul(b, ops::reshape(b, p, s.grouped), s.v);
-  Shape shape = without_last(b.shape(inputs[0]));
-  shape.append(b.shape(inputs[2]).dim(3));
-  return {ops::cast(b, ops::reshape(b, out, shape), b.dtype(inputs[0])), lse};
+  Shape by_head = without_last(b.shape(inputs[0]));
+  by_head.append(b.shape(inputs[2]).dim(3));
+  return {swap_heads_and_tokens(b, ops::cast(b, ops::reshape(b, out, by_head), b.dtype(inputs[0]))), lse};
 }
 
 std::vector<ValueId> decompose_attention_backward(Builder& b, const Node& node, std::span<const ValueId> inputs) {
@@ -128,8 +131,8 @@ std::vector<ValueId> decompose_attention_backward(Builder& b, const Node& node, 
   const Scores s = emit_scores(b, node, inputs, places);
   const DType dtype = b.dtype(inputs[0]);
   const DType wide = statistic_dtype(dtype);
-  const ValueId out = ops::cast(b, inputs[3], wide);
-  const ValueId gout = ops::cast(b, inputs[5], wide);
+  const ValueId out = swap_heads_and_tokens(b, ops::cast(b, inputs[3], wide));
+  const ValueId gout = swap_heads_and_tokens(b, ops::cast(b, inputs[5], wide));
   const ValueId p = probabilities(b, s.scores, inputs[4]);
   Shape out_grouped = without_last(s.grouped);
   out_grouped.append(b.shape(inputs[2]).dim(3));

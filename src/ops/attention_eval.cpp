@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cstdint>
+#include <utility>
 
 #include "base/error.h"
 #include "ops/attention_config.h"
@@ -36,6 +37,14 @@ attention::View<E> view(E* data, const std::vector<std::int64_t>& strides) {
 template <class E>
 attention::View<E> dense(E* data, const Shape& shape) {
   return view(data, shape.dense_strides());
+}
+
+/// Output and its cotangent, which lie by tokens, [B, T, H, D], in the formula's order of dimensions.
+template <class E>
+attention::View<E> by_tokens(E* data, const Shape& shape) {
+  attention::View<E> result = dense(data, shape);
+  std::swap(result.stride[1], result.stride[2]);
+  return result;
 }
 
 /// The inputs as numbers of type C, and the views that the formula reads.
@@ -89,7 +98,7 @@ void evaluate_attention(EvalContext& context) {
     std::vector<C> out(static_cast<std::size_t>(context.out_type(0).shape.numel()));
     std::vector<C> lse(static_cast<std::size_t>(context.out_type(1).shape.numel()));
     std::vector<C> workspace(reduction::kKeyBlock + static_cast<std::size_t>(config.value_width));
-    const attention::View<C> out_view = dense(out.data(), context.out_type(0).shape);
+    const attention::View<C> out_view = by_tokens(out.data(), context.out_type(0).shape);
     for (std::int64_t b = 0; b < config.batch; ++b) {
       for (std::int64_t h = 0; h < config.q_heads; ++h) {
         for (std::int64_t i = 0; i < config.queries; ++i) {
@@ -121,8 +130,8 @@ void evaluate_attention_backward(EvalContext& context) {
     gradients.dk = dense(gk.data(), context.in_type(1).shape);
     gradients.dv = dense(gv.data(), context.in_type(2).shape);
     if (places.bias) gradients.dbias = dense(gbias.data(), scores);
-    const attention::View<const C> out_view = dense<const C>(out.data(), context.in_type(3).shape);
-    const attention::View<const C> gout_view = dense<const C>(gout.data(), context.in_type(5).shape);
+    const attention::View<const C> out_view = by_tokens<const C>(out.data(), context.in_type(3).shape);
+    const attention::View<const C> gout_view = by_tokens<const C>(gout.data(), context.in_type(5).shape);
     std::vector<C> workspace(static_cast<std::size_t>(config.keys * (config.width + config.value_width) + config.width));
     for (std::int64_t b = 0; b < config.batch; ++b) {
       for (std::int64_t h = 0; h < config.kv_heads; ++h) {

@@ -41,9 +41,11 @@ Shape score_shape(TypeSpan inputs) {
   return shape;
 }
 
+/// By tokens, [B, Tq, Hq, Dv]: the heads of a token side by side, as the projection after attention reads them.
 Shape output_shape(TypeSpan inputs) {
-  Shape shape = without_last(inputs[0].shape);
-  shape.append(inputs[2].shape.dim(3));
+  const Shape& q = inputs[0].shape;
+  Shape shape;
+  for (const Dim dim : {q.dim(0), q.dim(2), q.dim(1), inputs[2].shape.dim(3)}) shape.append(dim);
   return shape;
 }
 
@@ -165,7 +167,7 @@ OpSample attention_sample(std::string name, const SampleShape& s, const Attentio
                           const Shape& mask = {}, DType dtype = DType::float32) {
   const auto numbers = [&](const Shape& shape) { return SampleInput{TensorType{dtype, shape, Device::cpu}, -1, 1}; };
   const Shape q{s.batch, s.q_heads, s.queries, s.width};
-  const Shape out{s.batch, s.q_heads, s.queries, s.value_width};
+  const Shape out{s.batch, s.queries, s.q_heads, s.value_width};
   std::vector<SampleInput> inputs = {numbers(q), numbers(Shape{s.batch, s.kv_heads, s.keys, s.width}),
                                      numbers(Shape{s.batch, s.kv_heads, s.keys, s.value_width})};
   if (backward) {

@@ -193,12 +193,12 @@ struct AttentionInputs {
   ValueId offset;
 };
 struct AttentionResult {
-  ValueId out;  // [B, Hq, Tq, Dv]; a row that may attend nowhere gives 0
+  ValueId out;  // [B, Tq, Hq, Dv]: by tokens, as a projection reads it; a row that may attend nowhere gives 0
   ValueId lse;  // [B, Hq, Tq] float32 (float64)
 };
 /// node inputs in the order above, absent ones left out (flags in attrs say which)
 AttentionResult attention(Builder& b, const AttentionInputs& inputs, AttentionAttrs attrs);
-/// node inputs (q, k, v, out, lse, gout, bias?, mask?, segments?, seed?, offset?) -> (gq, gk, gv, gbias?)
+/// node inputs (q, k, v, out, lse, gout, bias?, mask?, segments?, seed?, offset?) -> (gq, gk, gv, gbias?); out and gout by tokens
 std::vector<ValueId> attention_backward(Builder& b, const AttentionInputs& inputs, ValueId out, ValueId lse, ValueId gout, const AttentionAttrs& attrs);
 
 // ---- random ------------------------------------------------------------------------------------------------------

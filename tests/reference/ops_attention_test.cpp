@@ -52,7 +52,7 @@ TEST(ReferenceAttention, EveryCase) {
         if (name.starts_with("bias")) inputs.bias = in[3];
         if (name.starts_with("mask")) inputs.mask = in[3];
         const ValueId out = ops::attention(b, inputs, attention_attrs(cases, name, b.shape(in[0]).back())).out;
-        return {whole ? out : decomposed(b)[0]};
+        return {ops::permute(b, whole ? out : decomposed(b)[0], {0, 2, 1, 3})};  // the files have it by heads
       };
     };
     // scores up to thousands: the softmax is a choice, and its gradient is the difference of numbers times the scale

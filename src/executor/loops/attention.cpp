@@ -2,6 +2,7 @@
 // Attention: query heads are split over threads going forward, key heads going backward. What the tiles do not cover goes row by row through the
 // contract's own formula (base/attention_formula.h).
 #include <algorithm>
+#include <utility>
 
 #include "base/thread_pool.h"
 #include "executor/loops/registry.h"
@@ -90,6 +91,14 @@ Plan plan_of(const BindRequest& request, const Kernels& kernels) {
   for (std::size_t i = 0; i < request.outputs.size(); ++i) {
     const auto dense = request.outputs[i].type->shape.dense_strides();
     std::copy(dense.begin(), dense.end(), plan.outputs[i].begin());
+  }
+  // output and cotangent lie by tokens, [B, T, H, D]; the formula names the head first
+  const auto by_tokens = [](std::array<std::int64_t, 4>& strides) { std::swap(strides[1], strides[2]); };
+  if (kBackward) {
+    by_tokens(plan.inputs[index(plan.at.out)]);
+    by_tokens(plan.inputs[index(plan.at.gout)]);
+  } else {
+    by_tokens(plan.outputs[0]);
   }
   plan.elements = thread_elements(plan.config, kernels, request.inputs[0].type->dtype, kBackward);
   return plan;

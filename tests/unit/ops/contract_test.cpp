@@ -176,7 +176,7 @@ TEST(NumericContract, MaskedKeysAreSelectedNotMultiplied) {
     AttentionAttrs attrs;
     attrs.causal = true;
     const auto forward = ops::attention(p.b, inputs, attrs);
-    const ValueId gout = p.floats(Shape{1, 1, 2, 1}, {1, -2});
+    const ValueId gout = p.floats(Shape{1, 2, 1, 1}, {1, -2});
     const auto backward = ops::attention_backward(p.b, inputs, forward.out, forward.lse, gout, attrs);
     return p.run({forward.out, forward.lse, backward[0], backward[1], backward[2]});
   };

@@ -193,8 +193,8 @@ TEST_F(OpErrors, Attention) {
   EXPECT_USER_ERROR(attend(one, one, one, {}, {}, {}, i({3})), "the segments must be int64 [batch, tokens]");
   EXPECT_USER_ERROR(attend({1, 2, 2, 4}, one, one, {}, {}, {}, i({1, 3})), "segments need as many queries as keys, and offset 0");
   const ops::AttentionInputs inputs = {f(one), f(one), f(one), {}, {}, {}, {}, {}};
-  EXPECT_USER_ERROR(ops::attention_backward(b, inputs, f({1, 2, 3, 5}), f({1, 2, 3}), f(one), {}), "output and cotangent must be float32[1, 2, 3, 4]");
-  EXPECT_USER_ERROR(ops::attention_backward(b, inputs, f(one), f({1, 2}), f(one), {}), "the log-sum-exp must be float32[1, 2, 3]");
+  EXPECT_USER_ERROR(ops::attention_backward(b, inputs, f(one), f({1, 2, 3}), f({1, 3, 2, 4}), {}), "output and cotangent must be float32[1, 3, 2, 4]");
+  EXPECT_USER_ERROR(ops::attention_backward(b, inputs, f({1, 3, 2, 4}), f({1, 2}), f({1, 3, 2, 4}), {}), "the log-sum-exp must be float32[1, 2, 3]");
 }
 
 TEST_F(OpErrors, AttentionDropoutNeedsItsDraw) {
