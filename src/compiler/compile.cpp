@@ -11,7 +11,6 @@
 #include "autograd/differentiate.h"
 #include "base/error.h"
 #include "compiler/stage_files.h"
-#include "executor/share_copies.h"
 #include "memory/memory_plan.h"
 #include "memory/schedule.h"
 #include "ops/verifier.h"
@@ -86,11 +85,7 @@ std::vector<std::uint32_t> trace_order(const ClaimedTrace& claimed) {
 ClaimedTrace claim(const Trace& clean, StageFiles& files, const CompileOptions& options) {
   ClaimedTrace claimed = run_stage("claim", clean, files, [&] {
     ClaimedTrace result = claim_trace(clean, options.executors, options.target, options.threads);
-    if (options.as_traced) {
-      forbid_in_place(result);
-    } else {
-      result = share_copies(std::move(result));
-    }
+    if (options.as_traced) forbid_in_place(result);
     verify_or_throw(result.trace, "the claim stage");
     return result;
   });

@@ -13,7 +13,6 @@
 #include "autograd/differentiate.h"
 #include "base/target.h"
 #include "base/error.h"
-#include "executor/share_copies.h"
 #include "interpreter/random_inputs.h"
 #include "ir/parser.h"
 #include "ir/printer.h"
@@ -94,7 +93,7 @@ ClaimedTrace random_joint(std::uint64_t seed, Dice& dice) {
   joint.trace.name = "step";
   const Trace clean =
       run_passes(joint.trace, std::vector{find_pass("simplify"), find_pass("cse"), find_pass("dce"), find_pass("renumber")});
-  return share_copies(claim_trace(clean, executors(), Target{}, 1));
+  return claim_trace(clean, executors(), Target{}, 1);
 }
 
 /// The default list, or one of ops that the programs have.

@@ -16,7 +16,6 @@
 #include "base/target.h"
 #include "executor/claim_trace.h"
 #include "executor/reference_executor.h"
-#include "executor/share_copies.h"
 #include "interpreter/interpreter.h"
 #include "interpreter/random_inputs.h"
 #include "ir/printer.h"
@@ -55,7 +54,7 @@ inline Trace joint_trace_of(const std::function<void(Tracer&)>& model, std::stri
 }
 /// The same, claimed.
 inline ClaimedTrace joint_of(const std::function<void(Tracer&)>& model, std::string_view trainable = "*") {
-  return share_copies(claim_trace(joint_trace_of(model, trainable), reference_only(), Target{}, 1));
+  return claim_trace(joint_trace_of(model, trainable), reference_only(), Target{}, 1);
 }
 
 struct Recomputed {
