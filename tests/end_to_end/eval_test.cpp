@@ -128,38 +128,28 @@ TEST_F(Eval, ScoresEachDocument) {
 }
 
 TEST_F(Eval, RefusesWhatItCannotDo) {
-  const auto refuses = [](const ProgramResult& result, const std::string& phrase) {
-    EXPECT_EQ(result.status, 2) << result.err;
-    EXPECT_NE(result.err.find(phrase), std::string::npos) << phrase << "\n" << result.err;
-  };
-  refuses(reprise_run({"eval", at("run")}), "eval needs --data PATH...");
-  refuses(eval({}, "nowhere"), "there is no such folder; give a run or a model folder");
-  refuses(eval({}, "run", "none.txt"), "no such file");
-  refuses(eval({"--block_size", "128"}), "block_size must be at most the model's, 64, not 128");
-  refuses(eval({"--block_size", "16", "--stride", "17"}), "stride must be at most block_size, 16, so that no token is left out, not 17");
-  refuses(eval({"--json", at("no/such/folder.json")}), "no such file or directory");
-  refuses(eval({"--text_field", "body"}, "run", "lines.jsonl.gz"), "lines.jsonl.gz:1: the field \"body\" is missing");
+  expect_refusal({"eval", at("run")}, "eval needs --data PATH...");
+  expect_refusal(eval({}, "nowhere"), "there is no such folder; give a run or a model folder");
+  expect_refusal(eval({}, "run", "none.txt"), "no such file");
+  expect_refusal(eval({"--block_size", "128"}), "block_size must be at most the model's, 64, not 128");
+  expect_refusal(eval({"--block_size", "16", "--stride", "17"}), "stride must be at most block_size, 16, so that no token is left out, not 17");
+  expect_refusal(eval({"--json", at("no/such/folder.json")}), "no such file or directory");
+  expect_refusal(eval({"--text_field", "body"}, "run", "lines.jsonl.gz"), "lines.jsonl.gz:1: the field \"body\" is missing");
   put_file(at("one.bin"), std::string("\x07\x00", 2));
-  refuses(eval({}, "run", "one.bin"), "give --data_format nanogpt");
+  expect_refusal(eval({}, "run", "one.bin"), "give --data_format nanogpt");
   put_file(at("far.bin"), std::string("\xFF\xFF", 2));
-  refuses(eval({"--data_format", "nanogpt"}, "run", "far.bin"), "far.bin: token 0 is 65535, but the tokenizer has 300 tokens");
+  expect_refusal(eval({"--data_format", "nanogpt"}, "run", "far.bin"), "far.bin: token 0 is 65535, but the tokenizer has 300 tokens");
 }
 
 TEST_F(Eval, BenchmarksDoNotMeasureForAFileThatCannotBeWritten) {
-  const ProgramResult result = reprise_run({"bench", "toy-gpt", "--json", at("no/such/folder.json"), "--max_iters", "1000000000"});
-  EXPECT_EQ(result.status, 2);
-  EXPECT_NE(result.err.find("no such file or directory"), std::string::npos) << result.err;
+  expect_refusal({"bench", "toy-gpt", "--json", at("no/such/folder.json"), "--max_iters", "1000000000"}, "no such file or directory");
 }
 
 TEST_F(Eval, DataWithoutEndIsRefused) {
   const auto shell = [](const std::string& script) { return run_program({"/bin/sh", "-c", script}); };
   const std::string train = std::string(REPRISE_BINARY) + " train toy-gpt --out " + at("endless") + " --data ";
-  ProgramResult result = shell(train + "/dev/zero");
-  EXPECT_EQ(result.status, 2);
-  EXPECT_NE(result.err.find("/dev/zero is a device, which need not end"), std::string::npos) << result.err;
-  result = shell("cat /dev/zero | " + train + "-");
-  EXPECT_EQ(result.status, 2);
-  EXPECT_NE(result.err.find("standard input is not text: give plain UTF-8 text; it holds a zero byte, at offset 0"), std::string::npos) << result.err;
+  expect_refusal(shell(train + "/dev/zero"), "/dev/zero is a device, which need not end");
+  expect_refusal(shell("cat /dev/zero | " + train + "-"), "standard input is not text: give plain UTF-8 text; it holds a zero byte, at offset 0");
   EXPECT_FALSE(std::filesystem::exists(at("endless")));
 }
 

@@ -30,11 +30,6 @@ class Folders : public testing::Test {
   static void TearDownTestSuite() { delete folder_; }
 
   static std::string at(const std::string& name) { return *folder_ / name; }
-  static void expect_refusal(const std::vector<std::string>& words, const std::string& phrase) {
-    const ProgramResult result = reprise_run(words);
-    EXPECT_EQ(result.status, 2);
-    EXPECT_NE(result.err.find(phrase), std::string::npos) << result.err;
-  }
   static std::string text_of(const std::string& model, const std::vector<std::string>& more = {}) {
     std::vector<std::string> words{"generate", model, "--prompt", "the ", "--max_new_tokens", "30", "--temperature", "0", "--quiet"};
     words.insert(words.end(), more.begin(), more.end());

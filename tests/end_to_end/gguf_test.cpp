@@ -46,19 +46,11 @@ TEST(GgufFile, IsAModelEverywhere) {
 TEST(GgufFile, WhatIsWrongIsSaid) {
   const TemporaryDirectory folder;
   put_file(folder / "m.gguf", "GGUF");
-  const ProgramResult damaged = reprise_run({"models", folder / "m.gguf"});
-  EXPECT_EQ(damaged.status, 2);
-  EXPECT_NE(damaged.err.find("m.gguf: the version at byte 4 needs 4 bytes"), std::string::npos) << damaged.err;
-  const ProgramResult missing = reprise_run({"generate", folder / "none.gguf"});
-  EXPECT_EQ(missing.status, 2);
-  EXPECT_NE(missing.err.find("none.gguf"), std::string::npos) << missing.err;
-  const ProgramResult exported = reprise_run({"export", folder / "m.gguf", "--out", folder / "out"});
-  EXPECT_EQ(exported.status, 2);
-  EXPECT_NE(exported.err.find("a GGUF file cannot be exported yet"), std::string::npos) << exported.err;
+  expect_refusal({"models", folder / "m.gguf"}, "m.gguf: the version at byte 4 needs 4 bytes");
+  expect_refusal({"generate", folder / "none.gguf"}, "none.gguf");
+  expect_refusal({"export", folder / "m.gguf", "--out", folder / "out"}, "a GGUF file cannot be exported yet");
   put_file(folder / "n.gguf", "GGUF");
-  const ProgramResult several = reprise_run({"generate", folder.path()});
-  EXPECT_EQ(several.status, 2);
-  EXPECT_NE(several.err.find("the folder holds several GGUF files; give one of them"), std::string::npos) << several.err;
+  expect_refusal({"generate", folder.path()}, "the folder holds several GGUF files; give one of them");
 }
 
 }  // namespace

@@ -41,9 +41,8 @@ std::vector<std::vector<std::string>> commands_with(const std::string& model, co
 TEST_F(Paths, FolderIsALinkInACircle) {
   fs::create_symlink("circle", at("circle"));
   for (std::vector<std::string>& words : commands_with(at("circle"), at("text.txt"), at("bad"))) {
-    const ProgramResult result = reprise_run(words);
-    EXPECT_EQ(result.status, 2) << words[0] << ": " << result.err;
-    EXPECT_NE(result.err.find("too many symbolic links; check the path for a link that leads to itself"), std::string::npos) << words[0] << ": " << result.err;
+    SCOPED_TRACE(words[0]);
+    expect_refusal(words, "too many symbolic links; check the path for a link that leads to itself");
   }
   EXPECT_FALSE(fs::exists(at("bad")));
 }
@@ -60,9 +59,9 @@ TEST_F(Paths, FolderMayNotBeLookedInto) {
     words.insert(words.begin(), REPRISE_BINARY);
     const ProgramResult result = RunningProgram(words, kNobody).wait();
     if (result.status == 125 || result.status == 126 || result.status == 127) GTEST_SKIP() << "the program cannot be run as another user here";
-    EXPECT_EQ(result.status, 2) << words[1] << ": " << result.err;
-    EXPECT_NE(result.err.find("cannot read " + at("closed/")), std::string::npos) << words[1] << ": " << result.err;
-    EXPECT_NE(result.err.find("permission denied; choose a path you have access to"), std::string::npos) << words[1] << ": " << result.err;
+    SCOPED_TRACE(words[1]);
+    expect_refusal(result, "cannot read " + at("closed/"));
+    expect_refusal(result, "permission denied; choose a path you have access to");
   }
 }
 
@@ -72,10 +71,8 @@ TEST_F(Paths, DevicesNeedNotEnd) {
                                                 {"plan", "toy-gpt", "--recompute", "file:/dev/zero"},
                                                 {"train", "--config", "/dev/zero"},
                                                 {"train", "--data", at("text.txt"), "--out", at("bad"), "--model", "toy-gpt", "--tokenizer", "/dev/zero"}}) {
-    const ProgramResult result = reprise_run(words);
-    EXPECT_EQ(result.status, 2) << words.back() << ": " << result.err;
-    EXPECT_NE(result.err.find("/dev/zero is a device, which need not end: copy what is wanted of it to a file"), std::string::npos)
-        << words.back() << ": " << result.err;
+    SCOPED_TRACE(words.back());
+    expect_refusal(words, "/dev/zero is a device, which need not end: copy what is wanted of it to a file");
   }
   EXPECT_FALSE(fs::exists(at("bad")));
 }

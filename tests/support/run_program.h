@@ -3,10 +3,12 @@
 #pragma once
 
 #include <fcntl.h>
+#include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstddef>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -77,11 +79,25 @@ class RunningProgram {
 
 inline ProgramResult run_program(std::vector<std::string> words) { return RunningProgram(std::move(words)).wait(); }
 
+/// Expects that `reprise` ended with `status`, printed nothing, and holds `phrase` in its last message, which is one line.
+inline void expect_refusal(const ProgramResult& result, const std::string& phrase, int status = 2) {
+  EXPECT_EQ(result.status, status) << result.err;
+  const std::size_t last = result.err.rfind("reprise: ");
+  ASSERT_NE(last, std::string::npos) << result.err;
+  const std::string line = result.err.substr(last);
+  EXPECT_NE(line.find(phrase), std::string::npos) << "wanted: " << phrase << "\ngot: " << line;
+  EXPECT_EQ(line.find('\n'), line.size() - 1) << line;
+  EXPECT_TRUE(result.out.empty()) << result.out;
+}
+
 /// Runs the built `reprise`. REPRISE_BINARY is its path, from CMake.
 #ifdef REPRISE_BINARY
 inline ProgramResult reprise_run(std::vector<std::string> words) {
   words.insert(words.begin(), REPRISE_BINARY);
   return run_program(std::move(words));
+}
+inline void expect_refusal(std::vector<std::string> words, const std::string& phrase) {
+  expect_refusal(reprise_run(std::move(words)), phrase);
 }
 #endif
 
