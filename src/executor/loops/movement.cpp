@@ -2,6 +2,8 @@
 // Data movement: copies of any strides, fills, concatenation, padding.
 #include <algorithm>
 #include <cstring>
+#include <utility>
+#include <vector>
 
 #include "base/thread_pool.h"
 #include "executor/loops/registry.h"
@@ -13,16 +15,17 @@ namespace {
 /// Elements one thread should at least move.
 constexpr std::int64_t kRun = 4096;
 
-/// Copies a strided source to a dense destination, elements of type U (their bits are all that matters).
+/// Copies a strided source to a strided destination, elements of type U (their bits are all that matters).
 template <class U>
 class StridedCopy {
  public:
-  explicit StridedCopy(const Walk& walk) : walk_(walk) {
+  /// `to` and `from`: operands of the walk.
+  StridedCopy(const Walk& walk, std::size_t to, std::size_t from) : walk_(walk), to_(walk.strides[to]), from_(walk.strides[from]) {
     // The dimension along which the source is dense: with the inner one it makes a plane that is copied in tiles.
     const std::size_t last = walk_.rank - 1;
-    if (walk_.strides[1][last] == 1 || walk_.strides[1][last] == 0) return;
+    if (from_[last] == 1 || from_[last] == 0) return;
     for (std::size_t d = 0; d < last; ++d) {
-      if (walk_.strides[1][d] == 1 && walk_.extents[d] >= 8) plane_ = static_cast<std::int64_t>(d);
+      if (from_[d] == 1 && walk_.extents[d] >= 8) plane_ = static_cast<std::int64_t>(d);
     }
   }
 
@@ -44,16 +47,23 @@ class StridedCopy {
 
   void row(const U* from, U* to, std::int64_t item) const {
     const std::size_t last = walk_.rank - 1;
-    const auto at = walk_.offsets(item / pieces(), last);
     const std::int64_t first = item % pieces() * kRun;
     const std::int64_t n = std::min(kRun, walk_.inner() - first);
-    const std::int64_t stride = walk_.strides[1][last];
-    const U* p = from + at[1] + first * stride;
-    U* q = to + at[0] + first;
-    if (stride == 1) {
+    std::int64_t rest = item / pieces();
+    std::int64_t source = first * from_[last];
+    std::int64_t destination = first * to_[last];
+    for (std::size_t d = last; d-- > 0;) {
+      const std::int64_t index = rest % walk_.extents[d];
+      rest /= walk_.extents[d];
+      source += index * from_[d];
+      destination += index * to_[d];
+    }
+    const U* const p = from + source;
+    U* const q = to + destination;
+    if (from_[last] == 1 && to_[last] == 1) {
       std::memcpy(q, p, static_cast<std::size_t>(n) * sizeof(U));
     } else {
-      for (std::int64_t i = 0; i < n; ++i) q[i] = p[i * stride];
+      for (std::int64_t i = 0; i < n; ++i) q[i * to_[last]] = p[i * from_[last]];
     }
   }
 
@@ -68,24 +78,27 @@ class StridedCopy {
       if (d == plane) continue;
       const std::int64_t index = rest % walk_.extents[d];
       rest /= walk_.extents[d];
-      destination += index * walk_.strides[0][d];
-      source += index * walk_.strides[1][d];
+      destination += index * to_[d];
+      source += index * from_[d];
     }
     const std::int64_t first = item % strips() * kTile;
     const std::int64_t height = std::min(kTile, walk_.extents[plane] - first);
     source += first;
-    destination += first * walk_.strides[0][plane];
+    destination += first * to_[plane];
     for (std::int64_t left = 0; left < walk_.inner(); left += kTile) {
       const std::int64_t width = std::min(kTile, walk_.inner() - left);
       for (std::int64_t i = 0; i < height; ++i) {
-        const U* p = from + source + i + left * walk_.strides[1][last];
-        U* q = to + destination + i * walk_.strides[0][plane] + left;
-        for (std::int64_t j = 0; j < width; ++j) q[j] = p[j * walk_.strides[1][last]];
+        const U* p = from + source + i + left * from_[last];
+        U* q = to + destination + i * to_[plane] + left * to_[last];
+        for (std::int64_t j = 0; j < width; ++j) q[j * to_[last]] = p[j * from_[last]];
       }
     }
   }
 
+  using Strides = std::array<std::int64_t, Shape::kMaxRank>;
+
   Walk walk_;
+  Strides to_, from_;
   std::int64_t plane_ = -1;
 };
 
@@ -97,7 +110,7 @@ std::optional<Claim> claim_copy(const ClaimRequest&) {
 
 template <class U>
 Kernel copy_kernel(const Walk& walk) {
-  return [copy = StridedCopy<U>(walk)](const KernelCall& call) {
+  return [copy = StridedCopy<U>(walk, 0, 1)](const KernelCall& call) {
     const auto* const from = call.inputs[0].as<const U>();
     auto* const to = call.outputs[0].as<U>();
     call.pool.parallel_for(static_cast<std::size_t>(copy.items()), [&](std::size_t begin, std::size_t end, int) {
@@ -178,27 +191,60 @@ Kernel bind_iota(const BindRequest& request, const Kernels& kernels) {
   };
 }
 
-std::optional<Claim> claim_dense(const ClaimRequest&) { return Claim{}; }
+std::optional<Claim> claim_cat(const ClaimRequest& request) {
+  Claim claim;
+  claim.layouts.assign(request.inputs.size(), InputLayout::any);
+  return claim;
+}
 
-/// Inputs are dense: along the joined dimension each gives one run of bytes per outer index.
-Kernel bind_cat(const BindRequest& request, const Kernels&) {
+/// Copies each input to its place along the joined dimension.
+template <class U>
+Kernel cat_kernel(const BindRequest& request) {
   const Shape& out = request.outputs[0].type->shape;
+  const std::vector<std::int64_t> strides = out.dense_strides();
   const std::size_t dim = out.wrap(request.node.as<DimAttrs>().dim);
-  std::int64_t outer = 1;
-  for (std::size_t d = 0; d < dim; ++d) outer *= out[d];
-  const std::size_t row_bytes = outer == 0 ? 0 : static_cast<std::size_t>(request.outputs[0].type->bytes() / outer);
-  return [outer, row_bytes](const KernelCall& call) {
-    call.pool.parallel_for(static_cast<std::size_t>(outer), [&](std::size_t begin, std::size_t end, int) {
-      for (std::size_t row = begin; row < end; ++row) {
-        std::byte* to = call.outputs[0].data + row * row_bytes;
-        for (const TensorView& input : call.inputs) {
-          const std::size_t bytes = static_cast<std::size_t>(input.type->bytes() / outer);
-          if (bytes != 0) std::memcpy(to, input.data + row * bytes, bytes);
-          to += bytes;
+  struct Part {
+    StridedCopy<U> copy;
+    std::size_t input;
+    std::int64_t start;  // in elements of the output
+    std::int64_t end;    // of its items, counted over all parts
+  };
+  std::vector<Part> parts;
+  std::int64_t joined = 0;
+  std::int64_t items = 0;
+  for (std::size_t k = 0; k < request.inputs.size(); ++k) {
+    const Shape& shape = request.inputs[k].type->shape;
+    if (shape.numel() != 0) {
+      const StridedShape operands[] = {{&shape, strides}, {&shape, request.inputs[k].strides}};
+      const StridedCopy<U> copy(make_walk(shape, operands), 1, 2);
+      items += copy.items();
+      parts.push_back({copy, k, joined * strides[dim], items});
+    }
+    joined += shape[dim];
+  }
+  return [parts = std::move(parts), items](const KernelCall& call) {
+    call.pool.parallel_for(static_cast<std::size_t>(items), [&](std::size_t begin, std::size_t end, int) {
+      auto item = static_cast<std::int64_t>(begin);
+      std::int64_t first = 0;
+      for (const Part& part : parts) {
+        const std::int64_t last = std::min(part.end, static_cast<std::int64_t>(end));
+        if (item < last) {
+          part.copy.run(call.inputs[part.input].template as<const U>(), call.outputs[0].template as<U>() + part.start, item - first, last - first);
+          item = last;
         }
+        first = part.end;
       }
     });
   };
+}
+
+Kernel bind_cat(const BindRequest& request, const Kernels&) {
+  switch (dtype_size(request.outputs[0].type->dtype)) {
+    case 1: return cat_kernel<std::uint8_t>(request);
+    case 2: return cat_kernel<std::uint16_t>(request);
+    case 4: return cat_kernel<std::uint32_t>(request);
+    default: return cat_kernel<std::uint64_t>(request);
+  }
 }
 
 std::optional<Claim> claim_pad(const ClaimRequest& request) {
@@ -252,7 +298,7 @@ void register_movement(Registry& registry) {
   registry.add(op::copy, {claim_copy, bind_copy});
   registry.add(op::full, {claim_constant, bind_full});
   registry.add(op::iota, {claim_constant, bind_iota});
-  registry.add(op::cat, {claim_dense, bind_cat});
+  registry.add(op::cat, {claim_cat, bind_cat});
   registry.add(op::pad, {claim_pad, bind_pad});
 }
 
