@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "autograd/cotangents.h"
 #include "base/error.h"
 #include "base/glob.h"
 #include "ops/builders.h"
@@ -61,25 +62,14 @@ Trace with_differentiable_ops(const Trace& forward, std::span<const ValueId> wrt
   });
 }
 
-/// The cotangents collected so far: at most one value per forward value, summed as contributions arrive.
-class Cotangents {
- public:
-  Cotangents(Builder& b, std::size_t count) : b_(b), sum_(count) {}
-
-  ValueId of(ValueId value) const { return sum_[value.index()]; }
-
-  void add(ValueId value, ValueId contribution) {
-    REPRISE_CHECK(b_.type(contribution) == b_.type(value),
-                  fmt::format("a cotangent of {} has the wrong type: {} for {}", b_.trace()[value].name,
-                              b_.type(contribution).str(), b_.type(value).str()));
-    ValueId& sum = sum_[value.index()];
-    sum = sum.valid() ? ops::add(b_, sum, contribution) : contribution;
-  }
-
- private:
-  Builder& b_;
-  std::vector<ValueId> sum_;
-};
+/// Whether the node reads a range of one dimension. Where the extent is data, what is left of it is not known here.
+bool takes_a_part(const Trace& trace, const Node& node) {
+  if (node.opcode != op::slice) return false;
+  const auto& attrs = node.as<SliceAttrs>();
+  const Shape& whole = trace.type(node.inputs[0]).shape;
+  const Dim& dim = whole.dim(whole.wrap(attrs.dim));
+  return attrs.step == 1 && !dim.bounded() && attrs.stop - attrs.start != dim.extent;
+}
 
 void differentiate_node(Builder& b, const Node& node, const std::vector<bool>& reached, Cotangents& cotangents) {
   const OpRow& row = op_row(node.opcode);
@@ -104,6 +94,11 @@ void differentiate_node(Builder& b, const Node& node, const std::vector<bool>& r
   }
 
   b.context = {Phase::backward, node.module, node.region, node.source, {{TagKind::prefer_recompute, "autograd"}}};
+  if (takes_a_part(b.trace(), node)) {
+    const auto attrs = node.as<SliceAttrs>();
+    cotangents.add_part(node.inputs[0], b.shape(node.inputs[0]).wrap(attrs.dim), attrs.start, attrs.stop, flowing[0]);
+    return;
+  }
   VjpContext context{b, node, flowing, {needs.get(), n_inputs}};
   const std::vector<ValueId> contributions = row.vjp(context);
   if (contributions.size() != n_inputs) {
@@ -111,8 +106,8 @@ void differentiate_node(Builder& b, const Node& node, const std::vector<bool>& r
   }
   for (std::size_t i = 0; i < n_inputs; ++i) {
     if (!needs[i] || !contributions[i].valid()) continue;
-    const TensorType& made = b.type(contributions[i]);
-    const TensorType& type = b.type(node.inputs[i]);
+    const TensorType made = b.type(contributions[i]);
+    const TensorType type = b.type(node.inputs[i]);
     if (made != type) fail_op(node.opcode, fmt::format("returns in vjp {} for input {}, {}", made.str(), i, type.str()));
     cotangents.add(node.inputs[i], contributions[i]);
   }

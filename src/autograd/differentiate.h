@@ -21,7 +21,7 @@ struct JointTrace {
 /// Precondition: no in-place and no random node (functionalize and rng ran); InternalError otherwise. UserError when the
 /// loss is not a floating scalar, or when a wrt is not a floating input.
 /// Nodes that lead to no wrt get no backward node. Cotangents of a value with several readers are added in reverse
-/// order of the readers. Values made here carry the tag prefer_recompute, source "autograd".
+/// order of the readers; those of slices that do not overlap are joined by a cat, which is added last. Values made here carry the tag prefer_recompute, source "autograd".
 /// An op without vjp but with a decomposition is decomposed first; without either it passes no gradient, which for a user op is a
 /// UserError.
 JointTrace differentiate(const Trace& forward, std::span<const ValueId> wrt, std::size_t loss = 0);

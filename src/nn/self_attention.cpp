@@ -45,20 +45,23 @@ SelfAttention::SelfAttention(const GptConfig& config_in, std::int64_t layer_in) 
 Tensor SelfAttention::operator()(const Tensor& x, const SequenceContext& context) const {
   const Tracer::Scope scope = x.tracer().module(module_name());
   const std::int64_t size = config.head_size;
+  const std::int64_t groups = config.n_query_groups;
+  // split by heads, so that one cat joins the gradients as they lie
   const std::vector<Tensor> parts =
-      qkv(x).split(-1, {config.n_head * size, config.n_query_groups * size, config.n_query_groups * size});
-  const auto heads = [&](const Tensor& part, std::int64_t count, const Norm& norm) {
-    if (!config.norm_qk) return split_heads(part, count, size);
-    if (config.norm_qk_type == NormQkType::all_heads) return split_heads(norm(part), count, size);
-    return norm(split_heads(part, count, size));
+      qkv(x).reshape({x.size(0), x.size(1), config.n_head + 2 * groups, size}).split(2, {config.n_head, groups, groups});
+  const auto heads = [&](const Tensor& part, const Norm& norm) {
+    if (!config.norm_qk) return part.transpose(1, 2);
+    if (config.norm_qk_type == NormQkType::per_head) return norm(part.transpose(1, 2));
+    const std::int64_t count = part.size(2);
+    return split_heads(norm(part.reshape({x.size(0), x.size(1), count * size})), count, size);
   };
-  Tensor q = heads(parts[0], config.n_head, norm_q);
-  Tensor k = heads(parts[1], config.n_query_groups, norm_k);
+  Tensor q = heads(parts[0], norm_q);
+  Tensor k = heads(parts[1], norm_k);
   if (const RopeRows rope = context.rope_of(config, layer); rope.cos.valid()) {
     q = apply_rope(q, rope.cos, rope.sin, config.rope_interleave);
     k = apply_rope(k, rope.cos, rope.sin, config.rope_interleave);
   }
-  return proj(attend(config, layer, q, {k, split_heads(parts[2], config.n_query_groups, size)}, context));
+  return proj(attend(config, layer, q, {k, parts[2].transpose(1, 2)}, context));
 }
 
 }  // namespace reprise
