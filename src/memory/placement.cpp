@@ -7,8 +7,10 @@
 #include <functional>
 #include <limits>
 #include <numeric>
+#include <utility>
 
 #include "base/error.h"
+#include "memory/occupancy.h"
 
 namespace reprise {
 namespace {
@@ -79,59 +81,147 @@ std::vector<std::int64_t> contention(std::span<const Buffer> buffers) {
   return most;
 }
 
-/// Places buffers one after another in `order`, each at the lowest or into the tightest gap between those placed before
-/// that live with it.
+std::int64_t align_to(std::int64_t bytes, std::int64_t alignment) { return (bytes + alignment - 1) / alignment * alignment; }
+
+/// Where a buffer goes: into the lowest or the tightest gap that holds it, or behind all of them.
+class GapChoice {
+ public:
+  GapChoice(std::int64_t bytes, Fit fit) : bytes_(bytes), fit_(fit) {}
+
+  /// Considers a gap that lies above those before it; whether none above can be better.
+  bool offer(ByteRange gap) {
+    const std::int64_t size = gap.end - gap.begin;
+    if (size < bytes_ || size >= smallest_) return false;
+    offset_ = gap.begin;
+    smallest_ = size;
+    return fit_ == Fit::lowest;
+  }
+
+  std::int64_t offset(std::int64_t behind_all) const { return offset_ >= 0 ? offset_ : behind_all; }
+
+ private:
+  std::int64_t bytes_;
+  Fit fit_;
+  std::int64_t offset_ = -1;
+  std::int64_t smallest_ = std::numeric_limits<std::int64_t>::max();
+};
+
+/// Places buffers one after another in an order, each into a gap between those placed before that live with it.
 class Packer {
  public:
-  Packer(std::span<const Buffer> buffers, std::int64_t alignment) : buffers_(buffers), alignment_(alignment) {}
+  Packer(std::span<const Buffer> buffers, std::int64_t alignment)
+      : buffers_(buffers), alignment_(alignment), positions_(used_positions(buffers)), taken_(positions_.size()) {
+    lives_.reserve(buffers.size());
+    for (const Buffer& buffer : buffers) lives_.push_back({rank(buffer.first), rank(buffer.last)});
+  }
 
   Placement pack(std::span<const std::size_t> order, Fit fit) {
     Placement result;
     result.offsets.assign(buffers_.size(), 0);
-    placed_.clear();
+    taken_.clear();
     for (const std::size_t i : order) {
-      if (buffers_[i].bytes == 0) continue;
-      const std::int64_t offset = find_gap(buffers_[i], fit);
+      const std::int64_t bytes = buffers_[i].bytes;
+      if (bytes == 0) continue;
+      GapChoice choice(bytes, fit);
+      const std::int64_t behind = taken_.visit_gaps(lives_[i].first, lives_[i].last, [&](ByteRange gap) { return choice.offer(gap); });
+      const std::int64_t offset = choice.offset(behind);
       result.offsets[i] = offset;
-      result.peak = std::max(result.peak, offset + buffers_[i].bytes);
-      const Placed placed{offset, offset + buffers_[i].bytes, buffers_[i].first, buffers_[i].last};
-      const auto place = std::upper_bound(placed_.begin(), placed_.end(), placed,
-                                          [](const Placed& a, const Placed& b) { return a.offset < b.offset; });
-      placed_.insert(place, placed);
+      result.peak = std::max(result.peak, offset + bytes);
+      taken_.take({offset, align_to(offset + bytes, alignment_)}, lives_[i].first, lives_[i].last);
     }
     return result;
   }
 
  private:
-  struct Placed {
-    std::int64_t offset;
-    std::int64_t end;
-    std::int64_t first;
-    std::int64_t last;
+  /// First and last of a life, as indices into positions_.
+  struct Life {
+    std::size_t first;
+    std::size_t last;
   };
 
-  std::int64_t up(std::int64_t bytes) const { return (bytes + alignment_ - 1) / alignment_ * alignment_; }
+  static std::vector<std::int64_t> used_positions(std::span<const Buffer> buffers) {
+    std::vector<std::int64_t> positions;
+    positions.reserve(2 * buffers.size());
+    for (const Buffer& buffer : buffers) positions.insert(positions.end(), {buffer.first, buffer.last});
+    std::sort(positions.begin(), positions.end());
+    positions.erase(std::unique(positions.begin(), positions.end()), positions.end());
+    return positions;
+  }
 
-  std::int64_t find_gap(const Buffer& buffer, Fit fit) const {
-    std::int64_t free_from = 0;
-    std::int64_t best = -1;
-    std::int64_t best_gap = std::numeric_limits<std::int64_t>::max();
-    for (const Placed& placed : placed_) {
-      if (placed.last < buffer.first || placed.first > buffer.last) continue;
-      const std::int64_t gap = placed.offset - free_from;
-      if (gap >= buffer.bytes && gap < best_gap) {
-        if (fit == Fit::lowest) return free_from;
-        best = free_from;
-        best_gap = gap;
-      }
-      free_from = std::max(free_from, up(placed.end));
-    }
-    return best >= 0 ? best : free_from;
+  std::size_t rank(std::int64_t position) const {
+    return static_cast<std::size_t>(std::lower_bound(positions_.begin(), positions_.end(), position) - positions_.begin());
   }
 
   std::span<const Buffer> buffers_;
   std::int64_t alignment_;
-  std::vector<Placed> placed_;
+  std::vector<std::int64_t> positions_;  // at which a life begins or ends, ascending
+  std::vector<Life> lives_;              // by buffer
+  Occupancy taken_;
+};
+
+/// Makes the placements of Packer for orders that change little: what the unchanged beginning of an order placed stays. Keeps a
+/// list by offset, which for a few thousand buffers is faster than a tree.
+class Repacker {
+ public:
+  Repacker(std::span<const Buffer> buffers, std::int64_t alignment, Fit fit, Placement start)
+      : buffers_(buffers), alignment_(alignment), fit_(fit), placement_(std::move(start)) {
+    for (std::size_t i = 0; i < buffers.size(); ++i) {
+      if (buffers[i].bytes > 0) placed_.push_back(placed_at(i));
+    }
+    std::sort(placed_.begin(), placed_.end(), below);
+  }
+
+  const Placement& placement() const { return placement_; }
+
+  /// Places anew the buffers from place `from` of `order` on; those before it were placed by the same beginning of an order.
+  void repack(std::span<const std::size_t> order, std::size_t from) {
+    stays_.assign(buffers_.size(), false);
+    for (const std::size_t i : order.first(from)) stays_[i] = true;
+    std::erase_if(placed_, [&](const Placed& placed) { return !stays_[placed.buffer]; });
+    placement_.peak = 0;
+    for (const Placed& placed : placed_) placement_.peak = std::max(placement_.peak, placed.offset + buffers_[placed.buffer].bytes);
+    for (const std::size_t i : order.subspan(from)) {
+      if (buffers_[i].bytes == 0) continue;
+      placement_.offsets[i] = find_place(buffers_[i]);
+      placement_.peak = std::max(placement_.peak, placement_.offsets[i] + buffers_[i].bytes);
+      const Placed placed = placed_at(i);
+      placed_.insert(std::upper_bound(placed_.begin(), placed_.end(), placed, below), placed);
+    }
+  }
+
+ private:
+  struct Placed {
+    std::int64_t offset;
+    std::int64_t end;  // aligned
+    std::int64_t first;
+    std::int64_t last;
+    std::size_t buffer;
+  };
+
+  static bool below(const Placed& a, const Placed& b) { return a.offset < b.offset; }
+
+  Placed placed_at(std::size_t i) const {
+    const std::int64_t offset = placement_.offsets[i];
+    return {offset, align_to(offset + buffers_[i].bytes, alignment_), buffers_[i].first, buffers_[i].last, i};
+  }
+
+  std::int64_t find_place(const Buffer& buffer) const {
+    GapChoice choice(buffer.bytes, fit_);
+    std::int64_t free_from = 0;
+    for (const Placed& placed : placed_) {
+      if (placed.last < buffer.first || placed.first > buffer.last) continue;
+      if (choice.offer({free_from, placed.offset})) break;
+      free_from = std::max(free_from, placed.end);
+    }
+    return choice.offset(free_from);
+  }
+
+  std::span<const Buffer> buffers_;
+  std::int64_t alignment_;
+  Fit fit_;
+  Placement placement_;
+  std::vector<Placed> placed_;  // by offset
+  std::vector<bool> stays_;     // by buffer
 };
 
 std::vector<std::vector<std::size_t>> portfolio(std::span<const Buffer> buffers) {
@@ -170,11 +260,12 @@ struct Candidate {
 
 /// Walks over orders: again and again moves the buffers that end at the peak to an earlier place and packs anew. A step
 /// that makes things worse is kept too, since it often leads out of a dead end; the best placement seen is returned.
-Placement walk(std::span<const Buffer> buffers, Packer& packer, Candidate start, std::int64_t bound, std::int64_t rounds) {
+Placement walk(std::span<const Buffer> buffers, std::int64_t alignment, Candidate start, std::int64_t bound, std::int64_t rounds) {
   Placement best = start.placement;
-  Placement current = start.placement;
+  Repacker packer(buffers, alignment, start.fit, std::move(start.placement));
   std::vector<std::size_t>& order = start.order;
   for (std::int64_t round = 0; round < rounds && best.peak > bound; ++round) {
+    const Placement& current = packer.placement();
     std::size_t top = 0;
     for (std::size_t k = 1; k < order.size(); ++k) {
       const std::size_t i = order[k];
@@ -186,7 +277,7 @@ Placement walk(std::span<const Buffer> buffers, Packer& packer, Candidate start,
     const auto begin = order.begin();
     std::rotate(begin + static_cast<std::ptrdiff_t>(target), begin + static_cast<std::ptrdiff_t>(top),
                 begin + static_cast<std::ptrdiff_t>(top) + 1);
-    current = packer.pack(order, start.fit);
+    packer.repack(order, target);
     if (current.peak < best.peak) best = current;
   }
   return best;
@@ -216,12 +307,12 @@ Placement place_buffers(std::span<const Buffer> buffers, std::int64_t alignment)
       if (best.peak <= enough) return best;
     }
   }
-  // Packing is quadratic: the work is bounded, not the time, so that every machine makes the same plan.
+  // A walk's packing is quadratic: the work is bounded, not the time, so that every machine makes the same plan.
   constexpr std::int64_t kWork = 250'000'000;
   const auto count = static_cast<std::int64_t>(buffers.size());
   const std::int64_t rounds = std::min<std::int64_t>(1'000, kWork / (count * count * static_cast<std::int64_t>(candidates.size())));
   for (Candidate& candidate : candidates) {
-    Placement walked = walk(buffers, packer, std::move(candidate), enough, rounds);
+    Placement walked = walk(buffers, alignment, std::move(candidate), enough, rounds);
     if (walked.peak < best.peak) best = std::move(walked);
     if (best.peak <= enough) break;
   }
