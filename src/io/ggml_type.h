@@ -23,8 +23,8 @@ struct GgmlType {
 /// Returns the type with this number, or null.
 const GgmlType* find_ggml_type(std::uint32_t id);
 
-/// Widens `blocks` to as many float32 as they hold, by ggml's formulas in float32: x = d q (Q8_0), d (q - 8) (Q4_0), d q + m
-/// (Q4_1). InternalError when the type cannot be decoded or the sizes do not fit.
+/// Widens `blocks` to as many float32 as they hold, by ggml's formulas (io/ggml_blocks.h). InternalError when the type cannot be
+/// decoded or the sizes do not fit.
 void decode_ggml(const GgmlType& type, std::span<const std::byte> blocks, std::span<float> values);
 
 /// Returns the names of the types that can be decoded: "F32 F16 ...".

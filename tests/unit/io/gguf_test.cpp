@@ -25,7 +25,7 @@ using test::GgufBuilder;
 using test::raw;
 using test::raw_string;
 
-constexpr std::uint32_t kF32 = 0, kF16 = 1, kQ4_0 = 2, kQ4_1 = 3, kQ8_0 = 8, kBf16 = 30, kQ6K = 14;
+constexpr std::uint32_t kF32 = 0, kF16 = 1, kQ4_0 = 2, kQ4_1 = 3, kQ8_0 = 8, kBf16 = 30, kIq2Xxs = 16;
 
 GgufContent parse(const std::string& file) { return parse_gguf(std::as_bytes(std::span(file)), "m.gguf"); }
 
@@ -146,13 +146,13 @@ TEST(Gguf, DecodesNoBlockToNoValue) {
 
 TEST(Gguf, KnowsTheSizesOfTypesItDoesNotDecode) {
   GgufBuilder builder;
-  builder.tensor("k", {256, 2}, kQ6K, std::string(420, '\0'));
+  builder.tensor("k", {256, 2}, kIq2Xxs, std::string(132, '\0'));
   const std::string file = builder.build();
   const GgufContent content = parse(file);
-  EXPECT_EQ(content.tensors[0].type->name, "Q6_K");
-  EXPECT_EQ(content.tensors[0].bytes.size(), 420u);
+  EXPECT_EQ(content.tensors[0].type->name, "IQ2_XXS");
+  EXPECT_EQ(content.tensors[0].bytes.size(), 132u);
   std::vector<float> values(512);
-  EXPECT_INTERNAL_ERROR(decode_ggml(*content.tensors[0].type, content.tensors[0].bytes, values), "nothing decodes Q6_K");
+  EXPECT_INTERNAL_ERROR(decode_ggml(*content.tensors[0].type, content.tensors[0].bytes, values), "nothing decodes IQ2_XXS");
   EXPECT_INTERNAL_ERROR(decode_ggml(*find_ggml_type(kQ8_0), std::span(content.tensors[0].bytes).first(34), values), "34 bytes of Q8_0 do not make 512 values");
 }
 

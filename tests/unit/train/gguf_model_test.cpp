@@ -25,7 +25,7 @@ using test::GgufBuilder;
 using test::raw;
 
 constexpr std::int64_t kWidth = 64, kHeads = 4, kGroups = 2, kHead = 16, kInner = 96, kVocabulary = 11, kLayers = 2;
-constexpr std::uint32_t kF32 = 0, kQ8_0 = 8, kQ6K = 14;
+constexpr std::uint32_t kF32 = 0, kQ8_0 = 8, kIq2Xxs = 16;
 
 GptConfig structure(bool qwen2, bool tied) {
   GptConfig c;
@@ -229,12 +229,12 @@ TEST_F(GgufModel, RefusesTensorsThatDoNotFit) {
   typed.value("general.architecture", "llama").value("llama.block_count", std::uint32_t{1}).value("llama.context_length", std::uint32_t{8});
   typed.value("llama.embedding_length", std::uint32_t{256}).value("llama.feed_forward_length", std::uint32_t{256});
   typed.value("llama.attention.head_count", std::uint32_t{4}).value("llama.attention.layer_norm_rms_epsilon", 0.5f);
-  typed.tensor("token_embd.weight", {256, 2}, kQ6K, std::string(420, '\0'));
+  typed.tensor("token_embd.weight", {256, 2}, kIq2Xxs, std::string(132, '\0'));
   test::put_file(folder_ / "typed.gguf", typed.build());
   EXPECT_EQ(read_config(folder_ / "typed.gguf").config.padded_vocab_size, 2);  // shapes need no values
   const GgufSource source(folder_ / "typed.gguf");
   std::vector<std::byte> row(256 * sizeof(float));
-  EXPECT_USER_ERROR(source.read_rows(0, 0, 1, DType::float32, row), "typed.gguf: tensor token_embd.weight has type Q6_K, which is not read yet; convert the model to one of F32 F16 BF16 Q8_0 Q4_0 Q4_1");
+  EXPECT_USER_ERROR(source.read_rows(0, 0, 1, DType::float32, row), "typed.gguf: tensor token_embd.weight has type IQ2_XXS, which is not read yet; convert the model to one of F32 F16 Q4_0 Q4_1 Q5_0 Q5_1 Q8_0 Q2_K");
 }
 
 /// Any range of rows, of a matrix and of a vector, is what decoding the whole gives.
