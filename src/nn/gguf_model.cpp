@@ -81,6 +81,8 @@ class ArchitectureFields {
   std::string prefix_;
 };
 
+constexpr std::string_view kRopeFactors = "rope_freqs.weight";
+
 void read_rope(ArchitectureFields& f, GptConfig& c) {
   // Whether and from what length a linear scaling was trained changes nothing.
   for (const char* key : {"rope.scaling.original_context_length", "rope.scaling.finetuned"}) f.ignore(key);
@@ -93,6 +95,22 @@ void read_rope(ArchitectureFields& f, GptConfig& c) {
   if (!linear || factor == 0 || factor == 1) return;
   c.rope_scaling.kind = RopeScaling::Kind::linear;
   c.rope_scaling.factor = factor;
+}
+
+/// What the frequency of each turning pair is divided by, as files of Llama 3 have it; lengths play no part.
+void read_rope_factors(const GgufFile& file, const JsonView& view, GptConfig& c) {
+  const GgufTensor* const tensor = file.find_tensor(kRopeFactors);
+  if (tensor == nullptr) return;
+  const std::string name(kRopeFactors);
+  if (c.rope_scaling.kind != RopeScaling::Kind::none) view.fail("the tensor " + name + " stands beside a linear scaling; which one holds is not clear");
+  if (tensor->shape.size() != 1 || tensor->type->decode == nullptr) {
+    view.fail(fmt::format("the tensor {} must be one row of numbers; it has {} dimensions, type {}", name, tensor->shape.size(), tensor->type->name));
+  }
+  std::vector<float> factors(static_cast<std::size_t>(tensor->shape[0]));
+  decode_ggml(*tensor->type, tensor->bytes, factors);
+  c.rope_scaling.kind = RopeScaling::Kind::longrope;
+  c.rope_scaling.short_factor = c.rope_scaling.long_factor = {factors.begin(), factors.end()};
+  c.rope_scaling.original_max_seq_len = c.block_size;
 }
 
 /// [rows, columns] of the embedding; UserError when it is missing.
@@ -169,7 +187,7 @@ GptConfig gguf_config(const GgufFile& file) {
   f.require("use_parallel_residual", false);
   f.choice("tensor_data_layout", {"Meta AI original pth"}, 0);
   f.finish();
-  if (file.find_tensor("rope_freqs.weight") != nullptr) f.view().fail("factors of the rotary frequencies (tensor rope_freqs.weight) are not supported yet");
+  read_rope_factors(file, f.view(), c);
   try {
     validate(c);
   } catch (const UserError& error) {
@@ -181,7 +199,7 @@ GptConfig gguf_config(const GgufFile& file) {
 WeightTable gguf_weights(const GptConfig& config, const GgufFile& file) {
   const bool llama = read_general(file).architecture == Architecture::llama;
   WeightTable table = folder_weights(config, llama ? ModelFamily::llama : ModelFamily::qwen2);
-  table.derived.clear();
+  table.derived = {std::string(kRopeFactors)};
   for (FolderTensor& tensor : table.tensors) {
     tensor.name = gguf_name(tensor.name);
     tensor.other_names.clear();

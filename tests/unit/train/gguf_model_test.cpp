@@ -13,6 +13,7 @@
 
 #include "nn/gguf_source.h"
 #include "nn/gpt.h"
+#include "nn/rope.h"
 #include "support/expect_error.h"
 #include "support/gguf_builder.h"
 #include "support/temporary_directory.h"
@@ -214,11 +215,36 @@ TEST_F(GgufModel, RefusesWhatItCannotBuild) {
   EXPECT_USER_ERROR(with("llama.rope.scaling.type", "yarn"), "llama.rope.scaling.type: \"yarn\" is not supported; one of: none, linear");
   EXPECT_USER_ERROR(with("llama.rope.scaling.factor", std::numeric_limits<float>::infinity()), "llama.rope.scaling.factor: is not finite");
   EXPECT_USER_ERROR(with("llama.attention.value_length", std::uint32_t{8}), "llama.attention.value_length: is not supported yet unless equal to key_length");
-  FileOptions factors;
-  factors.more = [](GgufBuilder& b) { b.tensor("rope_freqs.weight", {2}, kF32, raw(1.0f) + raw(2.0f)); };
-  EXPECT_USER_ERROR(config(factors), "factors of the rotary frequencies (tensor rope_freqs.weight) are not supported yet");
   test::put_file(folder_ / "none.gguf", GgufBuilder().build());
   EXPECT_USER_ERROR(gguf_config(GgufFile::open(folder_ / "none.gguf")), "none.gguf: key \"general.architecture\" is missing");
+}
+
+/// A factor for each frequency, as Llama 3's files have them: the frequencies divided, cos and sin as they are.
+TEST_F(GgufModel, FactorsOfRotaryFrequenciesAreRead) {
+  constexpr std::uint64_t kPairs = kHead / 2;
+  std::string factors;
+  std::vector<double> expected = rope_frequencies(config(FileOptions{}), 1);
+  for (std::size_t i = 0; i < kPairs; ++i) {
+    factors += raw(static_cast<float>(1 + i));
+    expected[i] /= static_cast<double>(1 + i);
+  }
+  const auto with = [](std::vector<std::uint64_t> extents, std::uint32_t type, const std::string& bytes, bool linear = false) {
+    FileOptions options;
+    options.more = [=](GgufBuilder& b) {
+      if (linear) b.value("llama.rope.scaling.factor", 4.0f);
+      b.tensor("rope_freqs.weight", extents, type, bytes);
+    };
+    return options;
+  };
+  const GptConfig c = config(with({kPairs}, kF32, factors));
+  EXPECT_TRUE(load(with({kPairs}, kF32, factors)) == Parameters(structure(false, true), 1).data);
+  for (const std::int64_t length : {std::int64_t{1}, c.block_size, 4 * c.block_size}) EXPECT_EQ(rope_frequencies(c, length), expected) << length;
+  EXPECT_EQ(rope_attention_factor(c.rope_scaling), 1);
+  EXPECT_USER_ERROR(config(with({kPairs}, kF32, factors, true)), "m.gguf: the tensor rope_freqs.weight stands beside a linear scaling");
+  EXPECT_USER_ERROR(config(with({kPairs, 1}, kF32, factors)), "the tensor rope_freqs.weight must be one row of numbers; it has 2 dimensions, type F32");
+  EXPECT_USER_ERROR(config(with({256}, kIq2Xxs, std::string(66, '\0'))), "must be one row of numbers; it has 1 dimensions, type IQ2_XXS");
+  EXPECT_USER_ERROR(config(with({3}, kF32, std::string(12, '\1'))), "rope scaling needs one short_factor for each turning pair of a head: 8, not 3");
+  EXPECT_USER_ERROR(config(with({kPairs}, kF32, std::string(4 * kPairs, '\0'))), "short_factor");
 }
 
 TEST_F(GgufModel, RefusesTensorsThatDoNotFit) {
