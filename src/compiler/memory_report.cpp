@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <map>
+#include <string_view>
+#include <unordered_map>
 
 #include "analysis/storage.h"
 
@@ -37,6 +39,7 @@ class TransientView {
   explicit TransientView(const CompiledTrace& compiled)
       : compiled_(compiled), trace_(compiled.claimed.trace), end_(static_cast<std::int64_t>(trace_.nodes.size())) {
     const StorageMap storage(trace_);
+    planned_.reserve(compiled.plan.storages.size());
     for (const StoragePlan& plan : compiled.plan.storages) planned_.emplace(plan.value, &plan);
     change_.assign(trace_.nodes.size() + 3, 0);  // positions -1 .. end, and one behind
     for (const Lifetime& life : storage_lifetimes(trace_, storage)) {
@@ -96,7 +99,7 @@ class TransientView {
   const CompiledTrace& compiled_;
   const Trace& trace_;
   std::int64_t end_;
-  std::map<std::string_view, const StoragePlan*> planned_;
+  std::unordered_map<std::string_view, const StoragePlan*> planned_;
   std::vector<Lifetime> transient_;
   std::vector<std::int64_t> change_;
 };

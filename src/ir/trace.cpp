@@ -42,20 +42,17 @@ NodeId Trace::add_node(Node node, std::span<const TensorType> types, std::string
 }
 
 std::string Trace::unique_name(std::string_view hint) {
-  const std::string base(hint);
-  const auto [found, fresh] = names_.try_emplace(base, 1u);
-  if (fresh) return base;
-  std::uint32_t suffix = found->second;
+  if (names_.insert(hint, 1)) return std::string(hint);
+  std::uint32_t suffix = *names_.find(hint);
   std::string candidate;
   do {
-    candidate = fmt::format("{}.{}", base, ++suffix);
-  } while (names_.contains(candidate));
-  names_[base] = suffix;
-  names_.emplace(candidate, 1u);
+    candidate = fmt::format("{}.{}", hint, ++suffix);
+  } while (!names_.insert(candidate, 1));
+  names_.set(hint, suffix);
   return candidate;
 }
 
-void Trace::reserve_name(std::string_view taken) { names_.try_emplace(std::string(taken), 1u); }
+void Trace::reserve_name(std::string_view taken) { names_.insert(taken, 1); }
 
 ValueId Trace::find(std::string_view wanted) const {
   const auto found = std::find_if(values.begin(), values.end(), [&](const Value& value) { return value.name == wanted; });
@@ -78,13 +75,14 @@ std::string_view tag_name(TagKind kind) {
   return names[static_cast<std::size_t>(kind)];
 }
 
-Attrs default_attrs(Opcode opcode) {
+const Attrs& default_attrs(Opcode opcode) {
   static const Attrs kDefaults[] = {
 #define REPRISE_OP(name, attrs) Attrs(attrs{}),
 #include "ir/opcodes.def"
 #undef REPRISE_OP
   };
-  return opcode.index < kBuiltinOpcodeCount ? kDefaults[opcode.index] : Attrs(CustomAttrs{});
+  static const Attrs kCustom = CustomAttrs{};
+  return opcode.index < kBuiltinOpcodeCount ? kDefaults[opcode.index] : kCustom;
 }
 
 std::vector<std::vector<NodeId>> value_readers(const Trace& trace) {

@@ -6,13 +6,13 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "base/interned.h"
 #include "ir/attrs.h"
 #include "ir/fwd.h"
+#include "ir/name_table.h"
 #include "ir/opcode.h"
 #include "ir/shape.h"
 
@@ -106,6 +106,8 @@ struct Trace {
   std::string unique_name(std::string_view hint);
   /// Marks a name as used; for parsers and copying passes, which set names themselves.
   void reserve_name(std::string_view name);
+  /// Makes room for this many names.
+  void reserve_names(std::size_t count) { names_.reserve(count); }
   /// The value called `name`, or an invalid id. Linear.
   ValueId find(std::string_view name) const;
 
@@ -113,7 +115,7 @@ struct Trace {
   friend bool operator==(const Trace& a, const Trace& b);
 
  private:
-  std::unordered_map<std::string, std::uint32_t> names_;  // name -> last suffix tried
+  NameTable names_;  // with the last suffix tried
 };
 
 std::string_view phase_name(Phase phase);
@@ -121,7 +123,7 @@ std::string_view role_name(Role role);
 std::string_view tag_name(TagKind kind);
 
 /// Returns default attributes of the family that `opcode` takes: CustomAttrs for user ops.
-Attrs default_attrs(Opcode opcode);
+const Attrs& default_attrs(Opcode opcode);
 
 /// Readers of every value: by value index, the nodes that read it (each once) in execution order.
 std::vector<std::vector<NodeId>> value_readers(const Trace& trace);

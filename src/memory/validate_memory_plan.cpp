@@ -6,9 +6,12 @@
 #include <iterator>
 #include <map>
 #include <string>
+#include <string_view>
+#include <unordered_map>
 
 #include "analysis/storage.h"
 #include "base/error.h"
+#include "ir/name_table.h"
 #include "memory/memory_plan.h"
 
 namespace reprise {
@@ -44,16 +47,18 @@ class Validator {
 
   void match_storages() {
     resident_of_.assign(trace_.values.size(), kNone);
-    std::map<std::string, ValueId> by_name;
-    for (std::size_t i = 0; i < trace_.values.size(); ++i) by_name.emplace(trace_.values[i].name, ValueId(i));
+    NameTable by_name;
+    by_name.reserve(trace_.values.size());
+    for (std::size_t i = 0; i < trace_.values.size(); ++i) by_name.insert(trace_.values[i].name, static_cast<std::uint32_t>(i));
     for (const StoragePlan& storage : plan_.storages) {
       const auto found = by_name.find(storage.value);
-      if (found == by_name.end()) reject(fmt::format("{} is no value of the trace", storage.value));
-      if (!storage_.owns(found->second)) reject(fmt::format("{} is a view and has no storage", storage.value));
-      if (resident_of_[found->second.index()] != kNone) reject(fmt::format("{} is placed twice", storage.value));
-      if (storage.bytes != trace_.type(found->second).bytes()) reject(fmt::format("{} has other bytes than its type", storage.value));
-      resident_of_[found->second.index()] = residents_.size();
-      residents_.push_back({&storage, found->second, -1, -1});
+      if (!found) reject(fmt::format("{} is no value of the trace", storage.value));
+      const ValueId value(*found);
+      if (!storage_.owns(value)) reject(fmt::format("{} is a view and has no storage", storage.value));
+      if (resident_of_[value.index()] != kNone) reject(fmt::format("{} is placed twice", storage.value));
+      if (storage.bytes != trace_.type(value).bytes()) reject(fmt::format("{} has other bytes than its type", storage.value));
+      resident_of_[value.index()] = residents_.size();
+      residents_.push_back({&storage, value, -1, -1});
     }
     for (std::size_t i = 0; i < trace_.values.size(); ++i) {
       if (storage_.owns(ValueId(i)) && resident_of_[i] == kNone) reject(fmt::format("{} has no place", name(ValueId(i))));
@@ -153,13 +158,13 @@ class Validator {
   }
 
   void check_slots() {
-    std::map<std::string, const TraceInput*> persistent;
+    std::unordered_map<std::string_view, const TraceInput*> persistent;
     for (const TraceInput& input : trace_.inputs) {
       if (input.role != Role::param && input.role != Role::state) continue;
       persistent.emplace(name(input.value), &input);
       if (resident(input.value).plan->slot != name(input.value)) reject(fmt::format("{} is not in its slot", name(input.value)));
     }
-    std::map<std::string, std::string> donated;  // output -> input
+    std::unordered_map<std::string_view, std::string_view> donated;  // output -> input
     for (const Donation& donation : trace_.donations) {
       const TraceInput& input = trace_.inputs[donation.input];
       const ValueId output = trace_.outputs[donation.output];

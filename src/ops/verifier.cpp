@@ -4,11 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
-#include <unordered_set>
 #include <utility>
 
 #include "base/error.h"
+#include "ir/name_table.h"
 #include "ir/printer.h"
 #include "ir/trace_observer.h"
 #include "ops/op_table.h"
@@ -42,18 +41,20 @@ class Verifier {
   void problem(NodeId node, std::string_view text) { problem(fmt::format("{}: {}", text, print_node(trace_, node))); }
 
   void values() {
-    std::unordered_set<std::string_view> names;
+    NameTable names;
+    names.reserve(trace_.values.size());
     for (const Value& value : trace_.values) {
-      if (!names.insert(value.name).second) problem(fmt::format("two values have one name: %{}", value.name));
+      if (!names.insert(value.name, 0)) problem(fmt::format("two values have one name: %{}", value.name));
     }
   }
 
   void inputs() {
-    std::unordered_set<std::uint32_t> seen;
+    std::vector<bool> seen(trace_.values.size(), false);
     for (std::size_t i = 0; i < trace_.inputs.size(); ++i) {
       const ValueId id = trace_.inputs[i].value;
-      if (!seen.insert(id.value).second) problem(fmt::format("a value is two inputs of the trace: id {}", id.value));
       if (!in_range(id)) continue;
+      if (seen[id.index()]) problem(fmt::format("a value is two inputs of the trace: id {}", id.value));
+      seen[id.index()] = true;
       const Value& value = trace_[id];
       if (value.producer.valid() || value.output != i) {
         problem(fmt::format("a value does not know that it is input {} of the trace: %{}", i, value.name));
@@ -117,11 +118,11 @@ class Verifier {
   void types(NodeId id, const OpRow& row) {
     const Node& node = trace_[id];
     if (!row.infer) return problem(id, "the op cannot infer types");
-    std::vector<TensorType> inputs;
-    for (const ValueId input : node.inputs) inputs.push_back(trace_.type(input));
+    input_types_.clear();
+    for (const ValueId input : node.inputs) input_types_.push_back(trace_.type(input));
     std::vector<TensorType> inferred;
     try {
-      inferred = row.infer(node, inputs);
+      inferred = row.infer(node, input_types_);
     } catch (const std::exception& error) {  // a row may also fail on attributes of another family, or a missing input
       return problem(id, fmt::format("the inputs do not fit ({})", error.what()));
     }
@@ -200,8 +201,8 @@ class Verifier {
   }
 
   void donations() {
-    std::set<std::uint32_t> donors;
-    std::set<std::uint32_t> takers;
+    std::vector<bool> donors(trace_.inputs.size(), false);
+    std::vector<bool> takers(trace_.outputs.size(), false);
     std::vector<std::size_t> returned(trace_.values.size(), 0);  // by value: how many outputs it is
     for (const ValueId output : trace_.outputs) ++returned[output.index()];
     for (const Donation& donation : trace_.donations) {
@@ -212,15 +213,17 @@ class Verifier {
       }
       const ValueId from = trace_.inputs[donation.input].value;
       const ValueId to = trace_.outputs[donation.output];
-      const std::string pair = fmt::format("%{} -> %{}", trace_[from].name, trace_[to].name);
-      if (!donors.insert(donation.input).second) problem(fmt::format("an input is donated twice: {}", pair));
-      if (!takers.insert(donation.output).second) problem(fmt::format("an output takes two inputs' storage: {}", pair));
+      const auto pair = [&] { return fmt::format("%{} -> %{}", trace_[from].name, trace_[to].name); };
+      if (donors[donation.input]) problem(fmt::format("an input is donated twice: {}", pair()));
+      if (takers[donation.output]) problem(fmt::format("an output takes two inputs' storage: {}", pair()));
+      donors[donation.input] = true;
+      takers[donation.output] = true;
       if (trace_.type(from) != trace_.type(to)) {
-        problem(fmt::format("a donated input and its output differ in type: {}: {} and {}", pair, trace_.type(from).str(), trace_.type(to).str()));
+        problem(fmt::format("a donated input and its output differ in type: {}: {} and {}", pair(), trace_.type(from).str(), trace_.type(to).str()));
       }
-      if (trace_.inputs[donation.input].role == Role::scalar) problem(fmt::format("a scalar input has no storage to donate: {}", pair));
+      if (trace_.inputs[donation.input].role == Role::scalar) problem(fmt::format("a scalar input has no storage to donate: {}", pair()));
       if (returned[from.index()] > (to == from ? 1U : 0U)) {
-        problem(fmt::format("an input is donated and returned as another output, copy it first: {}", pair));
+        problem(fmt::format("an input is donated and returned as another output, copy it first: {}", pair()));
       }
     }
   }
@@ -229,6 +232,7 @@ class Verifier {
   std::string path_;
   std::vector<std::string>& problems_;
   std::vector<bool> defined_;
+  std::vector<TensorType> input_types_;  // of the node at hand
 };
 
 }  // namespace

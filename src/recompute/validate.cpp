@@ -3,14 +3,16 @@
 
 #include <fmt/format.h>
 
+#include <cstdint>
+#include <optional>
 #include <set>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "analysis/storage.h"
 #include "base/error.h"
 #include "base/shown_text.h"
+#include "ir/name_table.h"
 #include "ops/op_table.h"
 
 namespace reprise {
@@ -20,7 +22,8 @@ class Validator {
  public:
   Validator(const Trace& trace, const RecomputePlan& plan, std::string_view file)
       : trace_(trace), plan_(plan), file_(file), storage_(trace) {
-    for (std::size_t i = 0; i < trace.values.size(); ++i) by_name_.emplace(trace.values[i].name, ValueId(i));
+    by_name_.reserve(trace.values.size());
+    for (std::size_t i = 0; i < trace.values.size(); ++i) by_name_.insert(trace.values[i].name, static_cast<std::uint32_t>(i));
     state_.resize(trace.values.size());
   }
 
@@ -48,9 +51,9 @@ class Validator {
   }
 
   ValueId named(const std::string& name, std::string_view entry) const {
-    const auto found = by_name_.find(name);
-    if (found == by_name_.end()) fail("{} names %{}, which the trace has not", entry, name);
-    return found->second;
+    const std::optional<std::uint32_t> found = by_name_.find(name);
+    if (!found) fail("{} names %{}, which the trace has not", entry, name);
+    return ValueId(*found);
   }
 
   const Node& forward_producer(ValueId value, std::string_view entry) const {
@@ -167,7 +170,7 @@ class Validator {
   const RecomputePlan& plan_;
   std::string_view file_;
   StorageMap storage_;
-  std::unordered_map<std::string, ValueId> by_name_;
+  NameTable by_name_;  // of values: their indices
   std::vector<State> state_;  // by value
   std::set<std::string> names_;
   std::set<const SavedEntry*> used_;
