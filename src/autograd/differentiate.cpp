@@ -67,7 +67,7 @@ bool takes_a_part(const Trace& trace, const Node& node) {
   if (node.opcode != op::slice) return false;
   const auto& attrs = node.as<SliceAttrs>();
   const Shape& whole = trace.type(node.inputs[0]).shape;
-  const Dim& dim = whole.dim(whole.wrap(attrs.dim));
+  const Dim dim = whole.dim(whole.wrap(attrs.dim));
   return attrs.step == 1 && !dim.bounded() && attrs.stop - attrs.start != dim.extent;
 }
 

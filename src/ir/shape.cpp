@@ -24,7 +24,8 @@ void Shape::append(Dim dim) {
 
 void Shape::set_dim(std::size_t i, Dim dim) {
   if (dim.extent < 0) throw UserError(fmt::format("an extent cannot be negative: {}", dim.extent));
-  dims_[i] = dim;
+  extents_[i] = dim.extent;
+  symbols_[i] = dim.symbol;
   check_size();
 }
 
@@ -32,7 +33,7 @@ void Shape::check_size() const {
   std::int64_t n = 1;
   for (std::size_t i = 0; i < rank_; ++i) {
     // Extents of zero do not make the strides of the others small.
-    if (__builtin_mul_overflow(n, std::max<std::int64_t>(dims_[i].extent, 1), &n) || n >= kMaxElements) {
+    if (__builtin_mul_overflow(n, std::max<std::int64_t>(extents_[i], 1), &n) || n >= kMaxElements) {
       throw SizeError(fmt::format("the tensor is too large for any memory; give smaller sizes: {}", str()));
     }
   }
@@ -40,19 +41,19 @@ void Shape::check_size() const {
 
 std::int64_t Shape::numel() const {
   std::int64_t n = 1;
-  for (std::size_t i = 0; i < rank_; ++i) n *= dims_[i].extent;
+  for (std::size_t i = 0; i < rank_; ++i) n *= extents_[i];
   return n;
 }
 
 std::vector<std::int64_t> Shape::extents() const {
   std::vector<std::int64_t> result(rank_);
-  for (std::size_t i = 0; i < rank_; ++i) result[i] = dims_[i].extent;
+  for (std::size_t i = 0; i < rank_; ++i) result[i] = extents_[i];
   return result;
 }
 
 std::vector<std::int64_t> Shape::dense_strides() const {
   std::vector<std::int64_t> strides(rank_, 1);
-  for (std::size_t i = rank_; i-- > 1;) strides[i - 1] = strides[i] * dims_[i].extent;
+  for (std::size_t i = rank_; i-- > 1;) strides[i - 1] = strides[i] * extents_[i];
   return strides;
 }
 
@@ -69,14 +70,15 @@ std::string Shape::str() const {
   std::string text = "[";
   for (std::size_t i = 0; i < rank_; ++i) {
     if (i != 0) text += ", ";
-    if (dims_[i].bounded()) text += fmt::format("{}<=", dims_[i].symbol.view());
-    text += fmt::format("{}", dims_[i].extent);
+    if (!symbols_[i].empty()) text += fmt::format("{}<=", symbols_[i].view());
+    text += fmt::format("{}", extents_[i]);
   }
   return text + "]";
 }
 
 bool operator==(const Shape& a, const Shape& b) {
-  return a.rank_ == b.rank_ && std::equal(a.dims_.begin(), a.dims_.begin() + a.rank_, b.dims_.begin());
+  return a.rank_ == b.rank_ && std::equal(a.extents_.begin(), a.extents_.begin() + a.rank_, b.extents_.begin()) &&
+         std::equal(a.symbols_.begin(), a.symbols_.begin() + a.rank_, b.symbols_.begin());
 }
 
 Shape broadcast_shapes(const Shape& a, const Shape& b) {

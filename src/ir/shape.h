@@ -37,11 +37,11 @@ class Shape {
 
   std::size_t rank() const { return rank_; }
   /// Extent of dimension i (the upper bound of a bounded one).
-  std::int64_t operator[](std::size_t i) const { return dims_[i].extent; }
-  const Dim& dim(std::size_t i) const { return dims_[i]; }
+  std::int64_t operator[](std::size_t i) const { return extents_[i]; }
+  Dim dim(std::size_t i) const { return {extents_[i], symbols_[i]}; }
   /// Replaces dimension i; UserErrors as append.
   void set_dim(std::size_t i, Dim dim);
-  std::int64_t back() const { return dims_[rank_ - 1].extent; }
+  std::int64_t back() const { return extents_[rank_ - 1]; }
   /// Appends a dimension; UserError past kMaxRank, below zero, or when the shape gets kMaxElements or more.
   void append(Dim dim);
   void append(std::int64_t extent) { append(Dim{extent, {}}); }
@@ -61,7 +61,9 @@ class Shape {
  private:
   void check_size() const;
 
-  std::array<Dim, kMaxRank> dims_{};
+  // Two arrays: as one of Dim, padding would make a third of every type.
+  std::array<std::int64_t, kMaxRank> extents_{};
+  std::array<Interned, kMaxRank> symbols_{};
   std::uint32_t rank_ = 0;
 };
 
