@@ -18,9 +18,9 @@ class Claimer {
  public:
   Claimer(const Trace& trace, const ExecutorList& executors, const Target& target, int threads)
       : from_(trace), executors_(executors), target_(target), threads_(threads) {
-    result_.trace = trace;  // with the names it has used
-    to().values.clear();
-    to().nodes.clear();
+    result_.trace = trace.frame();
+    to().values.reserve(trace.values.size());
+    to().nodes.reserve(trace.nodes.size());
     renamed_.resize(trace.values.size());
   }
 

@@ -54,6 +54,16 @@ std::string Trace::unique_name(std::string_view hint) {
 
 void Trace::reserve_name(std::string_view taken) { names_.insert(taken, 1); }
 
+Trace Trace::frame() const {
+  Trace result;
+  result.name = name;
+  result.inputs = inputs;
+  result.outputs = outputs;
+  result.donations = donations;
+  result.names_ = names_;
+  return result;
+}
+
 ValueId Trace::find(std::string_view wanted) const {
   const auto found = std::find_if(values.begin(), values.end(), [&](const Value& value) { return value.name == wanted; });
   return found == values.end() ? ValueId() : ValueId(static_cast<std::size_t>(found - values.begin()));

@@ -108,6 +108,9 @@ struct Trace {
   void reserve_name(std::string_view name);
   /// Makes room for this many names.
   void reserve_names(std::size_t count) { names_.reserve(count); }
+  /// All but values and nodes, for passes that move those one by one: name, used names, donations, and inputs and outputs with the
+  /// ids that they have here.
+  Trace frame() const;
   /// The value called `name`, or an invalid id. Linear.
   ValueId find(std::string_view name) const;
 

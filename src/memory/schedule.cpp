@@ -118,13 +118,13 @@ void validate_schedule(const ClaimedTrace& claimed, std::span<const std::uint32_
 }
 
 ClaimedTrace apply_schedule(const ClaimedTrace& claimed, std::span<const std::uint32_t> order) {
-  ClaimedTrace result = claimed;
   const Trace& from = claimed.trace;
+  ClaimedTrace result{from.frame(), {}};
   Trace& to = result.trace;
   std::vector<ValueId> renamed(from.values.size());
-  to.values.clear();
-  to.nodes.clear();
-  result.claims.clear();
+  to.values.reserve(from.values.size());
+  to.nodes.reserve(from.nodes.size());
+  result.claims.reserve(claimed.claims.size());
   const auto move_value = [&](ValueId old, NodeId producer) {
     renamed[old.index()] = ValueId(to.values.size());
     to.values.push_back(from[old]);

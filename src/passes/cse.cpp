@@ -70,6 +70,6 @@ Trace merge(const Trace& trace) {
 
 }  // namespace
 
-Trace merge_common_subexpressions(const Trace& trace) { return merge(in_sub_traces(trace, merge)); }
+Trace merge_common_subexpressions(const Trace& trace) { return at_every_depth(trace, merge); }
 
 }  // namespace reprise

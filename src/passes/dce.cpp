@@ -29,6 +29,6 @@ Trace without_dead_nodes(const Trace& trace) {
 
 }  // namespace
 
-Trace eliminate_dead_code(const Trace& trace) { return without_dead_nodes(in_sub_traces(trace, without_dead_nodes)); }
+Trace eliminate_dead_code(const Trace& trace) { return at_every_depth(trace, without_dead_nodes); }
 
 }  // namespace reprise

@@ -47,8 +47,7 @@ Trace decompose_nodes(const Trace& trace, const std::function<NodeChoice(const T
 }
 
 Trace decompose_user_ops(const Trace& trace) {
-  const auto pass = [](const Trace& one) { return decompose_nodes(one, user_ops_with_parts); };
-  return pass(in_sub_traces(trace, pass));
+  return at_every_depth(trace, [](const Trace& one) { return decompose_nodes(one, user_ops_with_parts); });
 }
 
 }  // namespace reprise

@@ -89,9 +89,12 @@ const Pass& find_pass(std::string_view name) {
   throw UserError(fmt::format("there is no pass '{}'{}; there are: {}", name, nearest_hint(name, names), fmt::join(names, ", ")));
 }
 
-Trace run_passes(Trace trace, std::span<const Pass> passes, const PassOptions& options) {
-  std::optional<std::vector<HostTensor>> before = results(trace, options);
+Trace run_passes(const Trace& first, std::span<const Pass> passes, const PassOptions& options) {
+  if (passes.empty()) return first;
+  std::optional<std::vector<HostTensor>> before = results(first, options);
+  Trace last;
   for (const Pass& pass : passes) {
+    const Trace& trace = &pass == passes.data() ? first : last;
     try {
       Trace result = pass.run(trace);
       verify_or_throw(result, fmt::format("pass '{}'", pass.name));
@@ -100,14 +103,14 @@ Trace run_passes(Trace trace, std::span<const Pass> passes, const PassOptions& o
       if (before && after) require_equal(pass, result, *before, *after);
       before = std::move(after);
       if (options.dump) options.dump(pass.name, result);
-      trace = std::move(result);
+      last = std::move(result);
     } catch (const UserError&) {
       throw;
     } catch (const std::exception& error) {
       fail(pass, trace, options, error.what());
     }
   }
-  return trace;
+  return last;
 }
 
 }  // namespace reprise

@@ -40,6 +40,6 @@ struct PassOptions {
 
 /// Runs passes one after the other and returns the last result. A pass that throws, makes an ill-formed trace or changes a
 /// result ends in InternalError naming it and, where the trace was saved, the command that replays it; UserErrors pass through.
-Trace run_passes(Trace trace, std::span<const Pass> passes, const PassOptions& options = {});
+Trace run_passes(const Trace& first, std::span<const Pass> passes, const PassOptions& options = {});
 
 }  // namespace reprise

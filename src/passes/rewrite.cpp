@@ -4,9 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "base/error.h"
+#include "ir/name_table.h"
 
 namespace reprise {
 
@@ -14,6 +16,9 @@ Rewriter::Rewriter(const Trace& from)
     : from_(from), builder_(to_), map_(from.values.size()), is_output_(from.values.size(), false) {
   to_.name = from.name;
   to_.donations = from.donations;
+  to_.values.reserve(from.values.size());
+  to_.nodes.reserve(from.nodes.size());
+  to_.reserve_names(from.values.size());
   for (const Value& value : from.values) to_.reserve_name(value.name);  // so that new values never take an old name
   for (const TraceInput& input : from.inputs) {
     const Value& old = from[input.value];
@@ -86,22 +91,42 @@ void Rewriter::stand_in(const Node& old, std::span<const ValueId> made, std::siz
 void Rewriter::keep_output_names() {
   std::vector<bool> donated(from_.outputs.size(), false);
   for (const Donation& donation : from_.donations) donated[donation.output] = true;
-  std::vector<ValueId> named;
+  std::vector<bool> named(to_.values.size(), false);  // by new value: it is an output with its name already
+  NameTable holders;  // of what the new values are called: their indices, made when first asked; a value may have left its name
+  const auto enter = [&](ValueId value) {
+    const auto index = static_cast<std::uint32_t>(value.index());
+    if (!holders.insert(to_[value].name, index)) holders.set(to_[value].name, index);
+  };
+  const auto holder_of = [&](const std::string& name) {
+    if (holders.empty()) {
+      holders.reserve(to_.values.size());
+      for (std::size_t i = 0; i < to_.values.size(); ++i) enter(ValueId(i));
+    }
+    const std::optional<std::uint32_t> found = holders.find(name);
+    return found && to_.values[*found].name == name ? ValueId(*found) : ValueId();
+  };
+  const auto mark = [&](ValueId value) {
+    named.resize(to_.values.size(), false);  // copies are made here
+    named[value.index()] = true;
+  };
   const auto keep = [&](std::size_t o) {
     const Value& old = from_[from_.outputs[o]];
     ValueId& value = to_.outputs[o];
     if (to_[value].name != old.name) {
-      const ValueId holder = to_.find(old.name);
+      const ValueId holder = holder_of(old.name);
       if (holder.valid() && !to_[holder].producer.valid()) return;
-      const bool taken = std::find(named.begin(), named.end(), value) != named.end();
-      if (taken || !to_[value].producer.valid()) {
+      if (named[value.index()] || !to_[value].producer.valid()) {
         if (old.producer.valid()) at(from_[old.producer]);
         value = copy_of(value, old.name);
       }
-      if (holder.valid()) to_[holder].name = to_[value].name;
+      if (holder.valid()) {
+        to_[holder].name = to_[value].name;
+        enter(holder);
+      }
       to_[value].name = old.name;
+      enter(value);
     }
-    named.push_back(value);
+    mark(value);
   };
   // Donated ones first: they must stay the very value that takes the input's place.
   for (const bool wanted : {true, false}) {
@@ -136,6 +161,11 @@ Trace in_sub_traces(const Trace& trace, const std::function<Trace(const Trace&)>
     for (Trace& body : node.bodies) body = pass(in_sub_traces(body, pass));
   }
   return result;
+}
+
+Trace at_every_depth(const Trace& trace, const std::function<Trace(const Trace&)>& pass) {
+  const bool any = std::any_of(trace.nodes.begin(), trace.nodes.end(), [](const Node& node) { return !node.bodies.empty(); });
+  return any ? pass(in_sub_traces(trace, pass)) : pass(trace);
 }
 
 bool has_in_place_nodes(const Trace& trace) {

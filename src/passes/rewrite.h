@@ -71,6 +71,9 @@ Trace renumber(const Trace& trace);
 /// Returns the trace with `pass` applied to every sub-trace, at any depth, innermost first.
 Trace in_sub_traces(const Trace& trace, const std::function<Trace(const Trace&)>& pass);
 
+/// Applies `pass` to every sub-trace, at any depth, innermost first, and at last to the trace itself.
+Trace at_every_depth(const Trace& trace, const std::function<Trace(const Trace&)>& pass);
+
 /// Whether a node writes its input's storage. Passes that move, merge or drop values need a trace without.
 bool has_in_place_nodes(const Trace& trace);
 

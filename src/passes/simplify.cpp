@@ -44,7 +44,7 @@ Trace simplify_nodes(const Trace& trace) { return has_in_place_nodes(trace) ? tr
 
 }  // namespace
 
-Trace simplify(const Trace& trace) { return simplify_nodes(in_sub_traces(trace, simplify_nodes)); }
+Trace simplify(const Trace& trace) { return at_every_depth(trace, simplify_nodes); }
 
 std::vector<std::string_view> simplify_rule_names() {
   std::vector<std::string_view> names;

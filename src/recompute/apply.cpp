@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -10,6 +11,7 @@
 
 #include "analysis/storage.h"
 #include "base/error.h"
+#include "ir/name_table.h"
 #include "ops/builders.h"
 
 namespace reprise {
@@ -19,10 +21,11 @@ class Applier {
  public:
   Applier(const ClaimedTrace& claimed, const RecomputePlan& plan, const ClaimNode& claim)
       : claimed_(claimed), from_(claimed.trace), plan_(plan), claim_(claim), storage_(from_) {
-    result_.trace = from_;  // with the names it has used
-    to().values.clear();
-    to().nodes.clear();
-    for (std::size_t i = 0; i < from_.values.size(); ++i) by_name_.emplace(from_.values[i].name, ValueId(i));
+    result_.trace = from_.frame();
+    to().values.reserve(from_.values.size());
+    to().nodes.reserve(from_.nodes.size() + plan.copies.size());
+    by_name_.reserve(from_.values.size());
+    for (std::size_t i = 0; i < from_.values.size(); ++i) by_name_.insert(from_.values[i].name, static_cast<std::uint32_t>(i));
     moved_.resize(from_.values.size());
     copied_.resize(from_.values.size());
     kept_.resize(from_.values.size(), false);
@@ -51,9 +54,9 @@ class Applier {
   Trace& to() { return result_.trace; }
 
   ValueId find(const std::string& name) const {
-    const auto found = by_name_.find(name);
-    REPRISE_CHECK(found != by_name_.end(), "a recompute plan names a value that the trace has not: " + name);
-    return found->second;
+    const std::optional<std::uint32_t> found = by_name_.find(name);
+    REPRISE_CHECK(found.has_value(), "a recompute plan names a value that the trace has not: " + name);
+    return ValueId(*found);
   }
 
   ValueId move_value(ValueId old, NodeId producer) {
@@ -168,7 +171,7 @@ class Applier {
   const ClaimNode& claim_;
   StorageMap storage_;
   ClaimedTrace result_;
-  std::unordered_map<std::string, ValueId> by_name_;
+  NameTable by_name_;  // of old values: their indices
   std::unordered_map<std::string, std::vector<ValueId>> holds_;  // by the name of the node they end at
   std::vector<ValueId> moved_;   // by old value: the original in the new trace
   std::vector<ValueId> copied_;  // by old value: what backward reads instead
