@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -34,9 +35,11 @@ struct ExplainedStep {
   EngineLayout layout;
 };
 
-ExplainedStep compile_step(const TrainingRequest& request, const CompileOptions& compile) {
-  ExplainedStep step{compile_training(request, compile), {}};
-  step.layout = lay_out_engine(std::vector{step.training.step});
+ClaimedTraining claim_step(const TrainingRequest& request, const CompileOptions& compile) { return claim_training(trace_training(request, compile), compile); }
+
+ExplainedStep compile_step(const ClaimedTraining& claimed, const CompileOptions& compile) {
+  ExplainedStep step{compile_training(claimed, compile), {}};
+  step.layout = lay_out_engine(std::span(&step.training.step, 1));
   return step;
 }
 
@@ -110,17 +113,16 @@ std::optional<std::int64_t> second_peak(const CompiledTrace& step, std::int64_t 
 
 struct Switch {
   std::string name;
-  TrainingRequest request;
+  std::optional<TrainingRequest> request;  // nothing: only the recompute policy is another
   CompileOptions compile;
 };
 
 /// What could be asked for otherwise, one thing at a time.
 std::vector<Switch> switches(const ResolvedOptions& options, const GptConfig& config, const CompileOptions& compile) {
   std::vector<Switch> all;
-  const TrainingRequest now = training_request(options, config);
   for (const std::string policy : {"none", "auto", "ops", "full"}) {
     if (policy == options.get_text("recompute")) continue;
-    Switch one{"--recompute " + policy, now, compile};
+    Switch one{"--recompute " + policy, std::nullopt, compile};
     one.compile.recompute = recompute_options(options, config, policy);
     all.push_back(std::move(one));
   }
@@ -141,7 +143,8 @@ std::vector<Switch> switches(const ResolvedOptions& options, const GptConfig& co
 int explain_peak(const ResolvedOptions& options) {
   const GptConfig config = model_of(options);
   const CompileOptions compile = compile_options(options, config);
-  const ExplainedStep step = compile_step(training_request(options, config), compile);
+  const ClaimedTraining claimed = claim_step(training_request(options, config), compile);
+  const ExplainedStep step = compile_step(claimed, compile);
   const MemoryReport report = report_memory(step.training.step);
   const auto node_count = step.training.step.claimed.trace.nodes.size();
   for (const std::string& warning : step.training.warnings) log_warning(warning);
@@ -159,7 +162,7 @@ int explain_peak(const ResolvedOptions& options) {
   }
   text += fmt::format("\n{:<24}  {:>10}  {:>10}  {}\n", "what would change it", "peak", "transient", "where the peak is then");
   for (const Switch& one : switches(options, config, compile)) {
-    const ExplainedStep changed = compile_step(one.request, one.compile);
+    const ExplainedStep changed = one.request ? compile_step(claim_step(*one.request, one.compile), one.compile) : compile_step(claimed, one.compile);
     text += fmt::format("{:<24}  {:>10}  {:>10}  {}\n", one.name, format_bytes(changed.layout.peak_bytes()), format_bytes(changed.layout.transient_bytes), report_memory(changed.training.step).peak);
   }
   print_output(text);
@@ -188,7 +191,8 @@ std::string lines_of_plan(const RecomputePlan& plan, const std::string& name) {
 
 int explain_value(const ResolvedOptions& options) {
   const GptConfig config = model_of(options);
-  const ExplainedStep step = compile_step(training_request(options, config), compile_options(options, config));
+  const CompileOptions compile = compile_options(options, config);
+  const ExplainedStep step = compile_step(claim_step(training_request(options, config), compile), compile);
   const Trace& trace = step.training.step.claimed.trace;
   const ValueId value = find_value(trace, options.get_text("value"));
   const StorageMap storage(trace);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <exception>
 #include <numeric>
+#include <optional>
 #include <span>
 #include <utility>
 
@@ -37,14 +38,14 @@ auto run_stage(std::string_view name, const Trace& trace, const StageFiles& file
 }
 
 /// Runs the passes called `names`.
-Trace run_named(Trace trace, std::span<const std::string_view> names, StageFiles& files, const CompileOptions& options) {
+Trace run_named(const Trace& trace, std::span<const std::string_view> names, StageFiles& files, const CompileOptions& options) {
   std::vector<Pass> passes;
   for (const std::string_view name : names) passes.push_back(find_pass(name));
   PassOptions pass_options;
   pass_options.compare = options.compare_passes;
   pass_options.dump = [&](std::string_view pass, const Trace& result) { files.dump(pass, result); };
   pass_options.save_failing = [&](std::string_view pass, const Trace& failing) { return files.save_failing(pass, failing); };
-  return run_passes(std::move(trace), passes, pass_options);
+  return run_passes(trace, passes, pass_options);
 }
 
 constexpr std::string_view kPure[] = {"functionalize"};
@@ -93,17 +94,21 @@ ClaimedTrace claim(const Trace& clean, StageFiles& files, const CompileOptions& 
   return claimed;
 }
 
-RecomputedTrace recompute(ClaimedTrace claimed, StageFiles& files, const CompileOptions& options) {
-  RecomputedTrace result;
+/// The plan for a claimed trace, and the trace that it makes of it, where it changes anything.
+struct Recomputation {
+  std::optional<ClaimedTrace> applied;
+  RecomputePlan plan;
+  std::vector<std::string> warnings;
+};
+
+Recomputation recompute(const ClaimedTrace& claimed, StageFiles& files, const CompileOptions& options) {
+  Recomputation result;
   SolvedPlan solved = run_stage("recompute", claimed.trace, files, [&] { return plan_recompute(claimed.trace, options.recompute, SingleNodePricer()); });
   result.plan = std::move(solved.plan);
   result.warnings = std::move(solved.warnings);
-  if (result.plan.empty()) {
-    result.claimed = std::move(claimed);
-    return result;
-  }
+  if (result.plan.empty()) return result;
   files.dump("recompute_plan", result.plan.str());
-  result.claimed = run_stage("recompute", claimed.trace, files, [&] {
+  result.applied = run_stage("recompute", claimed.trace, files, [&] {
     const PolicySpec& policy = options.recompute.policy;
     validate_plan(claimed.trace, result.plan, policy.kind == PolicySpec::Kind::file ? policy.path : std::string_view());
     ClaimedTrace applied = apply_plan(claimed, result.plan, [&](Node& node, std::span<const TensorType> inputs, std::span<const TensorType> outputs) {
@@ -114,15 +119,15 @@ RecomputedTrace recompute(ClaimedTrace claimed, StageFiles& files, const Compile
     verify_or_throw(applied.trace, "the recompute stage");
     return applied;
   });
-  files.dump("recomputed", result.claimed.trace);
+  files.dump("recomputed", result.applied->trace);
   return result;
 }
 
 /// schedule -> memory plan.
-CompiledTrace lower(const Trace& clean, const ClaimedTrace& claimed, StageFiles& files, const CompileOptions& options) {
+CompiledTrace lower(const ClaimedTrace& claimed, StageFiles& files, const CompileOptions& options) {
   CompiledTrace compiled;
-  compiled.name = clean.name;
-  compiled.claimed = run_stage("schedule", clean, files, [&] {
+  compiled.name = claimed.trace.name;
+  compiled.claimed = run_stage("schedule", claimed.trace, files, [&] {
     const std::vector<std::uint32_t> order = options.as_traced ? trace_order(claimed) : schedule(claimed);
     validate_schedule(claimed, order);
     ClaimedTrace result = apply_schedule(claimed, order);
@@ -130,13 +135,17 @@ CompiledTrace lower(const Trace& clean, const ClaimedTrace& claimed, StageFiles&
     return result;
   });
   files.dump("schedule", compiled.claimed.trace);
-  compiled.plan = run_stage("memory", clean, files, [&] {
+  compiled.plan = run_stage("memory", compiled.claimed.trace, files, [&] {
     MemoryPlan plan = plan_memory(compiled.claimed);
     validate_memory_plan(compiled.claimed, plan);
     return plan;
   });
   files.dump("memory", compiled.plan.str());
   return compiled;
+}
+
+ClaimedTrace clean_and_claim(const Trace& trace, StageFiles& files, const CompileOptions& options) {
+  return claim(run_named(trace, lowering_passes(options), files, options), files, options);
 }
 
 /// A compiled trace and the plan that went into it.
@@ -146,11 +155,9 @@ struct PlannedTrace {
   std::vector<std::string> warnings;
 };
 
-PlannedTrace compile_planned(const Trace& trace, const CompileOptions& options) {
-  StageFiles files = files_of(options, trace.name);
-  const Trace clean = run_named(trace, lowering_passes(options), files, options);
-  RecomputedTrace recomputed = recompute(claim(clean, files, options), files, options);
-  return {lower(clean, recomputed.claimed, files, options), std::move(recomputed.plan), std::move(recomputed.warnings)};
+PlannedTrace compile_claimed(const ClaimedTrace& claimed, StageFiles& files, const CompileOptions& options) {
+  Recomputation recomputed = recompute(claimed, files, options);
+  return {lower(recomputed.applied ? *recomputed.applied : claimed, files, options), std::move(recomputed.plan), std::move(recomputed.warnings)};
 }
 
 /// Adds a trace's plan and warnings to those of the training; a warning that both traces give is given once.
@@ -171,21 +178,24 @@ PureForward make_pure(const Trace& forward, const CompileOptions& options) {
   NumberedDraws drawn = run_stage("rng", functional, files, [&] { return number_draws(functional); });
   verify_or_throw(drawn.trace, "pass 'rng'");
   files.dump("rng", drawn.trace);
-  return {run_named(std::move(drawn.trace), cleaning_passes(options), files, options), drawn.words};
+  return {run_named(drawn.trace, cleaning_passes(options), files, options), drawn.words};
 }
 
 ClaimedTrace clean_and_claim(const Trace& trace, const CompileOptions& options) {
   StageFiles files = files_of(options, trace.name);
-  return claim(run_named(trace, lowering_passes(options), files, options), files, options);
+  return clean_and_claim(trace, files, options);
 }
 
 RecomputedTrace clean_claim_recompute(const Trace& trace, const CompileOptions& options) {
   StageFiles files = files_of(options, trace.name);
-  return recompute(claim(run_named(trace, lowering_passes(options), files, options), files, options), files, options);
+  ClaimedTrace claimed = clean_and_claim(trace, files, options);
+  Recomputation recomputed = recompute(claimed, files, options);
+  return {recomputed.applied ? std::move(*recomputed.applied) : std::move(claimed), std::move(recomputed.plan), std::move(recomputed.warnings)};
 }
 
 CompiledTrace compile_trace(const Trace& trace, const CompileOptions& options, std::vector<std::string> session_states) {
-  CompiledTrace compiled = compile_planned(trace, options).compiled;
+  StageFiles files = files_of(options, trace.name);
+  CompiledTrace compiled = compile_claimed(clean_and_claim(trace, files, options), files, options).compiled;
   compiled.session_states = std::move(session_states);
   return compiled;
 }
@@ -221,24 +231,37 @@ TrainingTraces trace_training(const TrainingRequest& request, const CompileOptio
   return traces;
 }
 
-CompiledTraining compile_training(const TrainingRequest& request, const CompileOptions& options) {
-  return compile_training(trace_training(request, options), options);
+ClaimedTraining claim_training(const TrainingTraces& traces, const CompileOptions& options) {
+  ClaimedTraining claimed;
+  StageFiles files = files_of(options, traces.step.trace.name);
+  claimed.step = clean_and_claim(traces.step.trace, files, options);
+  claimed.stage_files = files.number();
+  if (traces.accumulate) claimed.accumulate = clean_and_claim(*traces.accumulate, options);
+  claimed.parameters = traces.step.parameters;
+  claimed.forward_outputs = traces.step.forward_outputs;
+  claimed.has_grad_norm = traces.step.has_grad_norm;
+  claimed.random_words = traces.forward.random_words;
+  return claimed;
 }
 
-CompiledTraining compile_training(const TrainingTraces& traces, const CompileOptions& options) {
+CompiledTraining compile_training(const TrainingRequest& request, const CompileOptions& options) {
+  return compile_training(claim_training(trace_training(request, options), options), options);
+}
+
+CompiledTraining compile_training(const ClaimedTraining& claimed, const CompileOptions& options) {
   CompiledTraining compiled;
-  PlannedTrace step = compile_planned(traces.step.trace, options);
-  compiled.step = std::move(step.compiled);
-  take_plan(compiled, step);
-  if (traces.accumulate) {
-    PlannedTrace accumulate = compile_planned(*traces.accumulate, options);
-    compiled.accumulate = std::move(accumulate.compiled);
-    take_plan(compiled, accumulate);
-  }
-  compiled.parameters = traces.step.parameters;
-  compiled.forward_outputs = traces.step.forward_outputs;
-  compiled.has_grad_norm = traces.step.has_grad_norm;
-  compiled.random_words = traces.forward.random_words;
+  const auto compile = [&](const ClaimedTrace& program) {
+    StageFiles files(options.dump, options.failures, program.trace.name, claimed.stage_files);
+    PlannedTrace planned = compile_claimed(program, files, options);
+    take_plan(compiled, planned);
+    return std::move(planned.compiled);
+  };
+  compiled.step = compile(claimed.step);
+  if (claimed.accumulate) compiled.accumulate = compile(*claimed.accumulate);
+  compiled.parameters = claimed.parameters;
+  compiled.forward_outputs = claimed.forward_outputs;
+  compiled.has_grad_norm = claimed.has_grad_norm;
+  compiled.random_words = claimed.random_words;
   compiled.saved = saved_for_backward(compiled.step.claimed.trace);
   compiled.flops = count_flops(compiled.step.claimed.trace);
   return compiled;

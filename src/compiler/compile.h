@@ -94,7 +94,19 @@ struct TrainingTraces {
 };
 TrainingTraces trace_training(const TrainingRequest& request, const CompileOptions& options);
 
-/// The part of compile_training after trace_training: several policies can be tried on one tracing.
-CompiledTraining compile_training(const TrainingTraces& traces, const CompileOptions& options);
+/// A training step up to the claim, which is the same under every recompute policy.
+struct ClaimedTraining {
+  ClaimedTrace step;
+  std::optional<ClaimedTrace> accumulate;
+  int stage_files = 0;                     // of each trace: how many are written, so that the numbers of the others go on
+  std::vector<StepParameter> parameters;   // these as in CompiledTraining
+  std::size_t forward_outputs = 0;
+  bool has_grad_norm = false;
+  std::int64_t random_words = 0;
+};
+ClaimedTraining claim_training(const TrainingTraces& traces, const CompileOptions& options);
+
+/// The part of compile_training after claim_training: several policies can be tried on one.
+CompiledTraining compile_training(const ClaimedTraining& claimed, const CompileOptions& options);
 
 }  // namespace reprise

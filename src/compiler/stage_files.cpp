@@ -26,19 +26,19 @@ std::filesystem::path fresh_folder() {
 
 }  // namespace
 
-StageFiles::StageFiles(std::filesystem::path dump, std::filesystem::path failures, std::string program)
-    : dump_(std::move(dump)), failures_(std::move(failures)), program_(std::move(program)) {
+StageFiles::StageFiles(std::filesystem::path dump, std::filesystem::path failures, std::string program, int number)
+    : dump_(std::move(dump)), failures_(std::move(failures)), program_(std::move(program)), number_(number) {
   if (!dump_.empty()) make_directories(dump_);
   if (failures_.empty()) failures_ = dump_;
 }
 
 void StageFiles::dump(std::string_view stage, const std::string& text) {
-  if (dump_.empty()) return;
-  write_text_file(dump_ / fmt::format("{}.{:02}-{}.txt", program_, number_++, stage), text);
+  const int number = number_++;
+  if (!dump_.empty()) write_text_file(dump_ / fmt::format("{}.{:02}-{}.txt", program_, number, stage), text);
 }
 
 void StageFiles::dump(std::string_view stage, const Trace& trace) {
-  if (!dump_.empty()) dump(stage, print_trace(trace));
+  dump(stage, dump_.empty() ? std::string() : print_trace(trace));
 }
 
 std::string StageFiles::save_failing(std::string_view stage, const Trace& trace) const {

@@ -14,8 +14,11 @@ namespace reprise {
 class StageFiles {
  public:
   /// `dump`: folder for numbered files, made when missing; empty: none are written. `failures`: folder for the trace of a
-  /// failing stage; empty: the dump folder, or else the system's folder for temporary files.
-  StageFiles(std::filesystem::path dump, std::filesystem::path failures, std::string program);
+  /// failing stage; empty: the dump folder, or else the system's folder for temporary files. `number`: of the first file.
+  StageFiles(std::filesystem::path dump, std::filesystem::path failures, std::string program, int number = 0);
+
+  /// The number that the next file gets, whether files are written or not.
+  int number() const { return number_; }
 
   /// Writes PROGRAM.NN-STAGE.txt.
   void dump(std::string_view stage, const std::string& text);
@@ -30,7 +33,7 @@ class StageFiles {
   std::filesystem::path dump_;
   std::filesystem::path failures_;
   std::string program_;
-  int number_ = 0;
+  int number_;
 };
 
 }  // namespace reprise
