@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "interpreter/interpreter.h"
+#include "ir/explicit_tag.h"
 #include "ops/builders.h"
 #include "ops/op_table.h"
 
@@ -17,6 +18,12 @@ const Node* RuleContext::made_by(Opcode opcode, std::size_t i) const {
   const Trace& to = rewriter.to();
   const NodeId producer = to[inputs[i]].producer;
   return producer.valid() && to[producer].opcode == opcode ? &to[producer] : nullptr;
+}
+
+const Node* RuleContext::past(Opcode opcode, std::size_t i) const {
+  const std::vector<Tag>& tags = rewriter.to()[inputs[i]].tags;
+  const bool wanted = std::any_of(tags.begin(), tags.end(), is_explicit);
+  return wanted ? nullptr : made_by(opcode, i);
 }
 
 namespace {
@@ -43,7 +50,7 @@ Result cast_to_itself(const RuleContext& c) {
 }
 
 Result cast_of_widening_cast(const RuleContext& c) {
-  const Node* const inner = c.made_by(op::cast);
+  const Node* const inner = c.past(op::cast);
   if (inner == nullptr) return std::nullopt;
   const ValueId source = inner->inputs[0];
   if (!widens(c.b().dtype(source), c.in_type().dtype)) return std::nullopt;
@@ -59,7 +66,7 @@ Result plus_minus_zero(const RuleContext& c) {
 }
 
 Result its_own_inverse(const RuleContext& c) {
-  const Node* const inner = c.made_by(c.node.opcode);
+  const Node* const inner = c.past(c.node.opcode);
   if (inner == nullptr) return std::nullopt;
   const ValueId source = inner->inputs[0];
   return c.b().dtype(source) == c.out_type().dtype ? Result(source) : std::nullopt;
@@ -68,7 +75,7 @@ Result its_own_inverse(const RuleContext& c) {
 Result twice_is_once(const RuleContext& c) { return c.made_by(c.node.opcode) != nullptr ? Result(c.x()) : std::nullopt; }
 
 Result abs_of_neg(const RuleContext& c) {
-  const Node* const inner = c.made_by(op::neg);
+  const Node* const inner = c.past(op::neg);
   if (inner == nullptr) return std::nullopt;
   return c.b().emit(op::abs, {inner->inputs[0]});
 }
@@ -83,7 +90,7 @@ Result where_of_equals(const RuleContext& c) {
 /// The node that makes the input, if it only regroups the dimensions: elements keep their row-major order.
 const Node* made_by_regrouping(const RuleContext& c) {
   for (const Opcode opcode : {op::reshape, op::squeeze, op::unsqueeze}) {
-    if (const Node* const inner = c.made_by(opcode)) return inner;
+    if (const Node* const inner = c.past(opcode)) return inner;
   }
   return nullptr;
 }
@@ -100,7 +107,7 @@ Result regrouped_twice(const RuleContext& c) {
 }
 
 Result expanded_twice(const RuleContext& c) {
-  const Node* const inner = c.made_by(op::expand);
+  const Node* const inner = c.past(op::expand);
   if (inner == nullptr) return std::nullopt;
   return c.b().emit(op::expand, {inner->inputs[0]}, c.node.attrs);
 }
@@ -123,7 +130,7 @@ Result permuted_by_nothing(const RuleContext& c) {
 }
 
 Result permuted_twice(const RuleContext& c) {
-  const Node* const inner = c.made_by(op::permute);
+  const Node* const inner = c.past(op::permute);
   if (inner == nullptr) return std::nullopt;
   const Ints first = wrapped(inner->as<DimsAttrs>().dims);
   const ValueId source = inner->inputs[0];
@@ -133,7 +140,7 @@ Result permuted_twice(const RuleContext& c) {
 }
 
 Result sliced_twice(const RuleContext& c) {
-  const Node* const inner = c.made_by(op::slice);
+  const Node* const inner = c.past(op::slice);
   if (inner == nullptr) return std::nullopt;
   const Shape& shape = c.in_type().shape;
   const SliceAttrs first = inner->as<SliceAttrs>();
@@ -164,7 +171,7 @@ Result moves_nothing(const RuleContext& c) {
 }
 
 Result flipped_twice(const RuleContext& c) {
-  const Node* const inner = c.made_by(op::flip);
+  const Node* const inner = c.past(op::flip);
   if (inner == nullptr || inner->as<DimsAttrs>() != c.node.as<DimsAttrs>()) return std::nullopt;
   return inner->inputs[0];
 }
@@ -180,7 +187,7 @@ Result wait_for_nothing(const RuleContext& c) {
 // ---- constants ---------------------------------------------------------------------------------------------------
 
 Result regrouped_constant(const RuleContext& c) {
-  const Node* const inner = c.made_by(op::full);
+  const Node* const inner = c.past(op::full);
   if (inner == nullptr) return std::nullopt;
   return ops::full(c.b(), c.out_type().shape, c.out_type().dtype, inner->as<FullAttrs>().value);
 }
@@ -193,7 +200,7 @@ Result constant_folded(const RuleContext& c) {
   Builder b(one);
   std::vector<ValueId> numbers;
   for (std::size_t i = 0; i < c.inputs.size(); ++i) {
-    const Node* const constant = c.made_by(op::full, i);
+    const Node* const constant = c.past(op::full, i);
     if (constant == nullptr) return std::nullopt;
     numbers.push_back(ops::full(b, Shape{}, c.in_type(i).dtype, constant->as<FullAttrs>().value));
   }

@@ -23,6 +23,9 @@ struct RuleContext {
   const TensorType& out_type() const { return rewriter.from().type(node.outputs[0]); }
   /// The node that makes input i, if it is `opcode`.
   const Node* made_by(Opcode opcode, std::size_t i = 0) const;
+  /// The same, for a rule that reads what that node reads. Nothing when something is wanted of the value between (Tag): left out, it
+  /// would take the wish with it.
+  const Node* past(Opcode opcode, std::size_t i = 0) const;
 };
 
 struct Rule {

@@ -11,6 +11,7 @@
 #include <unordered_set>
 
 #include "analysis/storage.h"
+#include "ir/explicit_tag.h"
 #include "ir/region.h"
 
 namespace reprise {
@@ -81,10 +82,9 @@ class Warner {
   };
 
   void read_tags() {
-    const Interned autograd("autograd");
     for (std::size_t i = 0; i < trace_.values.size(); ++i) {
       for (const Tag& tag : trace_.values[i].tags) {
-        if (tag.source != autograd) tags_.push_back({ValueId(i), tag});
+        if (is_explicit(tag)) tags_.push_back({ValueId(i), tag});
       }
     }
   }

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/glob.h"
 #include "base/nearest.h"
+#include "ir/explicit_tag.h"
 #include "ir/region.h"
 #include "ops/op_table.h"
 
@@ -242,7 +243,7 @@ class Resolver {
 
   static int strength(const Tag& tag) {
     if (tag.kind == TagKind::must_save || tag.kind == TagKind::must_recompute || tag.kind == TagKind::offload) return 2;
-    return tag.source == Interned("autograd") ? 0 : 1;
+    return is_explicit(tag) ? 1 : 0;
   }
 
   void apply_tags() {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -253,6 +254,45 @@ trace trace {
   output %pass_test_inner:1
 }
 )");
+}
+
+TEST(Simplify, LeavesNoValueOutOfWhichSomethingIsWanted) {
+  struct Pair {
+    const char* name;
+    std::function<ValueId(Builder&, ValueId)> first, second;
+  };
+  const auto flip = [](Builder& b, ValueId v) { return b.emit(op::flip, {v}, DimsAttrs{{0}}); };
+  const auto neg = [](Builder& b, ValueId v) { return ops::neg(b, v); };
+  const auto turned = [](Builder& b, ValueId v) { return ops::permute(b, v, {1, 2, 0}); };
+  const auto sliced = [](Builder& b, ValueId v) { return ops::slice(b, v, 1, 1, 3); };
+  const std::vector<Pair> pairs = {
+      {"reshape", [](Builder& b, ValueId v) { return ops::reshape(b, v, {24}); }, [](Builder& b, ValueId v) { return ops::reshape(b, v, {4, 6}); }},
+      {"permute", turned, turned},
+      {"slice", sliced, [](Builder& b, ValueId v) { return ops::slice(b, v, 1, 0, 1); }},
+      {"expand", [](Builder& b, ValueId v) { return ops::expand(b, ops::slice(b, v, 2, 0, 1), {2, 3, 5}); }, [](Builder& b, ValueId v) { return ops::expand(b, v, {7, 2, 3, 5}); }},
+      {"cast", [](Builder& b, ValueId v) { return ops::cast(b, v, DType::float64); }, [](Builder& b, ValueId v) { return ops::cast(b, v, DType::bfloat16); }},
+      {"neg", neg, neg},
+      {"abs", neg, [](Builder& b, ValueId v) { return b.emit(op::abs, {v}); }},
+      {"flip", flip, flip},
+      {"full", [](Builder& b, ValueId) { return ops::full(b, {4}, DType::float32, 2); }, neg},
+  };
+  for (const Pair& pair : pairs) {
+    SCOPED_TRACE(pair.name);
+    const auto left = [&](const Tag& tag) {
+      Trace trace;
+      const ValueId x = trace.add_input({DType::float32, {2, 3, 4}}, Role::batch, "x");
+      Builder b(trace);
+      const ValueId between = pair.first(b, x);
+      trace[between].name = "between";
+      trace[between].tags = {tag};
+      trace.outputs = {ops::square(b, pair.second(b, between))};
+      const Trace clean = run_passes(trace, std::vector{find_pass("simplify"), find_pass("cse"), find_pass("dce")});
+      return clean.find("between").valid() ? clean[clean.find("between")].tags : std::vector<Tag>{};
+    };
+    const Tag asked{TagKind::must_save, "user"};
+    EXPECT_EQ(left(asked), std::vector{asked});
+    EXPECT_EQ(left({TagKind::prefer_recompute, "autograd"}), std::vector<Tag>{});
+  }
 }
 
 TEST(Decompose, ACircleIsTheUsersError) {

@@ -199,6 +199,22 @@ TEST(Tags, OverrideRegions) {
   EXPECT_EQ(preferred.count(op::exp, Phase::recompute), 1);
 }
 
+TEST(Tags, OfAViewThatIsViewedAgainSpeakOfItsStorage) {
+  const auto tagged = [](TagKind kind) {
+    return joint_of([kind](Tracer& tracer) {
+      const Linear linear(8, 8, true, kSmall);
+      const Tensor h = linear(batch_input(tracer, {4, 8})).tanh();
+      const Tensor flat = h.reshape({32});
+      tracer.tag(flat, kind);
+      tracer.output(flat.reshape({4, 8}).tanh().square().sum());
+    });
+  };
+  EXPECT_FALSE(recompute(tagged(TagKind::must_recompute), "tags").keeps("tanh"));
+  EXPECT_FALSE(recompute(tagged(TagKind::prefer_recompute), "tags").keeps("tanh"));
+  EXPECT_TRUE(recompute(tagged(TagKind::must_save), "auto").keeps("tanh"));
+  EXPECT_USER_ERROR(recompute(tagged(TagKind::offload), "tags"), "this device's memory is the host's");
+}
+
 TEST(Tags, AreStrongerThanListsOfWhatNothingReads) {
   const auto held = [](bool tagged) {
     RecomputeOptions options;
