@@ -22,15 +22,32 @@ std::string_view kind_name(Kind kind) {
   return std::find_if(kKinds.begin(), kKinds.end(), [&](const auto& row) { return row.second == kind; })->first;
 }
 
-/// End of the segment that starts at `start`: the next '/' outside parentheses.
+/// End of the segment that starts at `start`: the next '/' outside the parentheses of a policy. Those of a name mean nothing.
 std::size_t segment_end(std::string_view path, std::size_t start) {
-  int depth = 0;
+  bool in_policy = false;
+  bool in_names = false;
   for (std::size_t i = start; i < path.size(); ++i) {
-    if (path[i] == '(') ++depth;
-    if (path[i] == ')') --depth;
-    if (path[i] == '/' && depth == 0) return i;
+    if (path[i] == '=') in_policy = true;
+    if (in_policy && path[i] == '(') in_names = true;
+    if (path[i] == ')') in_names = false;
+    if (path[i] == '/' && !in_names) return i;
   }
   return path.size();
+}
+
+/// Refuses a policy whose text would not read back as itself.
+void check_policy(std::string_view region, const RegionPolicy& policy) {
+  for (const std::string& name : policy.names) {
+    if (name.empty() || name.find_first_of(",()") != std::string::npos) {
+      throw UserError(fmt::format("a name in the policy of region {} is not empty and holds no ',', no '(' and no ')'; give names one by one: '{}'",
+                                  region, name));
+    }
+  }
+  const bool takes_names = policy.kind == Kind::ops || policy.kind == Kind::alternate;
+  if (!takes_names && !policy.names.empty()) {
+    throw UserError(fmt::format("the policy {} of region {} takes no names; leave them out, or choose ops or alternate: {}",
+                                kind_name(policy.kind), region, fmt::join(policy.names, ", ")));
+  }
 }
 
 }  // namespace
@@ -104,6 +121,7 @@ std::string region_segment(std::string_view name, const std::optional<RegionPoli
     throw UserError(fmt::format("a region's name is not empty and holds no '/' and no '=': '{}'", name));
   }
   if (!policy) return std::string(name);
+  check_policy(name, *policy);
   return fmt::format("{}={}", name, policy->str());
 }
 

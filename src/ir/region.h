@@ -48,7 +48,7 @@ std::string region_names(std::string_view path);
 /// Number of leading segments that two paths share.
 std::size_t shared_segments(std::string_view a, std::string_view b);
 
-/// The text of one segment. UserError when `name` is empty or holds '/' or '='.
+/// The text of one segment. UserError when `name` is empty or holds '/' or '=', and for names that the policy does not take.
 std::string region_segment(std::string_view name, const std::optional<RegionPolicy>& policy);
 
 }  // namespace reprise

@@ -58,8 +58,13 @@ Tracer::Scope::~Scope() {
 Tracer::Scope Tracer::module(std::string_view name) { return {*this, &Builder::Context::module, name, '.'}; }
 
 Tracer::Scope Tracer::region(std::string_view name, std::optional<RegionPolicy> policy) {
-  const int entered = ++regions_[joined(region_names(builder_.context.region.view()), name, '/')];
-  const std::string numbered = entered == 1 ? std::string(name) : fmt::format("{}.{}", name, entered);
+  const std::string outer = region_names(builder_.context.region.view());
+  const std::string plain = joined(outer, name, '/');
+  std::string numbered(name);
+  for (int entered = ++regions_[plain]; entered > 1; entered = ++regions_[plain]) {
+    numbered = fmt::format("{}.{}", name, entered);
+    if (regions_.emplace(joined(outer, numbered, '/'), 1).second) break;  // else a region was given that name
+  }
   return {*this, &Builder::Context::region, region_segment(numbered, policy), '/'};
 }
 

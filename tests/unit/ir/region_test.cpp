@@ -28,6 +28,26 @@ TEST(Region, PoliciesPrintAndParse) {
   EXPECT_USER_ERROR(region_segment("a/b", {}), "holds no '/' and no '=': 'a/b'");
 }
 
+TEST(Region, NamesMayHoldParentheses) {
+  for (const std::string name : {"a(", ")", "f(x)", ")("}) {
+    const std::string path = region_segment(name, {}) + "/" + region_segment("in" + name, RegionPolicy{RegionPolicy::Kind::alternate, {"h/*"}}) + "/core";
+    const std::vector<RegionSegment> segments = split_region(path);
+    ASSERT_EQ(segments.size(), 3U) << path;
+    EXPECT_EQ(segments[1].name, "in" + name);
+    EXPECT_EQ(region_names(path), name + "/in" + name + "/core");
+    EXPECT_EQ(shared_segments(path, name + "/x"), 1U);
+  }
+}
+
+TEST(Region, PoliciesThatWouldNotReadBackAreRefused) {
+  using Kind = RegionPolicy::Kind;
+  for (const char* name : {"", "a,b", "a(", "b)"}) {
+    EXPECT_USER_ERROR(region_segment("r", RegionPolicy{Kind::ops, {"linear", name}}), "a name in the policy of region r is not empty and holds no ','");
+  }
+  EXPECT_USER_ERROR(region_segment("r", RegionPolicy{Kind::full, {"linear"}}),
+                    "the policy full of region r takes no names; leave them out, or choose ops or alternate: linear");
+}
+
 TEST(Region, SharedSegmentsAreWhole) {
   EXPECT_EQ(shared_segments("a/b/c", "a/b/d"), 2U);
   EXPECT_EQ(shared_segments("block1", "block12"), 0U);

@@ -59,6 +59,22 @@ TEST(Tracer, ScopesInputsAndTags) {
   EXPECT_EQ(trace[trace.outputs[0]].tags, (std::vector<Tag>{{TagKind::must_save, "user"}}));
 }
 
+TEST(Tracer, EveryRegionHasANameOfItsOwn) {
+  const auto names = [](const std::vector<std::string>& given) {
+    Tracer tracer("test");
+    const Tensor x = tracer.input("x", {DType::float32, {2}, Device::cpu}, Role::batch);
+    std::vector<std::string> made;
+    for (const std::string& name : given) {
+      const Tracer::Scope region = tracer.region(name);
+      tracer.output(x.tanh());
+      made.push_back(tracer.trace().nodes.back().region.str());
+    }
+    return made;
+  };
+  EXPECT_EQ(names({"r", "r", "r.2"}), (std::vector<std::string>{"r", "r.2", "r.2.2"}));
+  EXPECT_EQ(names({"r.2", "r", "r", "r"}), (std::vector<std::string>{"r.2", "r", "r.3", "r.4"}));
+}
+
 TEST(Tracer, DeclaredNamesAreFullNames) {
   Tracer tracer("test");
   const Twice model;
