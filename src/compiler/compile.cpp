@@ -106,11 +106,11 @@ Recomputation recompute(const ClaimedTrace& claimed, StageFiles& files, const Co
   SolvedPlan solved = run_stage("recompute", claimed.trace, files, [&] { return plan_recompute(claimed.trace, options.recompute, SingleNodePricer()); });
   result.plan = std::move(solved.plan);
   result.warnings = std::move(solved.warnings);
-  if (result.plan.empty()) return result;
+  const bool from_file = options.recompute.policy.kind == PolicySpec::Kind::file;
+  if (result.plan.empty() && !from_file) return result;
   files.dump("recompute_plan", result.plan.str());
   result.applied = run_stage("recompute", claimed.trace, files, [&] {
-    const PolicySpec& policy = options.recompute.policy;
-    validate_plan(claimed.trace, result.plan, policy.kind == PolicySpec::Kind::file ? policy.path : std::string_view());
+    validate_plan(claimed.trace, result.plan, from_file ? options.recompute.policy.path : std::string_view());
     ClaimedTrace applied = apply_plan(claimed, result.plan, [&](Node& node, std::span<const TensorType> inputs, std::span<const TensorType> outputs) {
       Claim claim = claim_node(node, inputs, outputs, options.executors, options.target, options.threads);
       if (options.as_traced) claim.in_place.clear();

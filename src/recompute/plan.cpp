@@ -44,7 +44,7 @@ class PlanParser {
   PlanParser(std::string_view text, std::string_view file) : rest_(without_byte_order_mark(text)), file_(file) {}
 
   std::vector<RecomputePlan> parse() {
-    if (!next()) fail("an empty file holds no recompute plan");
+    if (!next()) throw UserError(fmt::format("{}: an empty file holds no recompute plan; reprise plan --out writes one", file_));
     do {
       if (plans_.empty() || is(0, "recompute")) {
         header();
@@ -91,6 +91,11 @@ class PlanParser {
     }
     if (!is(2, "1")) fail("a recompute plan of another version; this program reads version 1");
     if (!is(3, "for") || line_.words.size() != 6) fail(fmt::format("the first line reads '{} for TRACE FINGERPRINT'", kHeader));
+    for (const RecomputePlan& earlier : plans_) {
+      if (earlier.trace == line_.words[4]) {
+        fail(fmt::format("a second recompute plan for {}; leave one of the two", shown_text(earlier.trace)));
+      }
+    }
     plans_.emplace_back();
     plan().trace = line_.words[4];
     const std::string_view digits = line_.words[5];
@@ -149,7 +154,7 @@ std::string comment(std::string_view why) { return why.empty() ? std::string() :
 }  // namespace
 
 std::string RecomputePlan::str() const {
-  std::string text = fmt::format("{} for {} {:016x}\npolicy {}\n", kHeader, trace, fingerprint, policy);
+  std::string text = fmt::format("{} for {} {:016x}\npolicy {}\n", kHeader, trace, fingerprint, shown_text(policy, std::string::npos));
   if (replays_whole) text += "replays_whole\n";
   for (const SavedEntry& entry : saved) {
     switch (entry.how) {

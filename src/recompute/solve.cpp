@@ -20,11 +20,16 @@ bool has_backward(const Trace& trace) {
   return std::any_of(trace.nodes.begin(), trace.nodes.end(), [](const Node& node) { return node.phase == Phase::backward; });
 }
 
+bool keeps_everything(const RecomputePlan& plan) {
+  const auto kept = [](const SavedEntry& entry) { return entry.how == SavedEntry::How::keep; };
+  return plan.copies.empty() && std::all_of(plan.saved.begin(), plan.saved.end(), kept);
+}
+
 /// What a step's nodes, names and types come from.
 constexpr std::string_view kOfTheStep =
     "the model and its sizes, the vocabulary, tied embeddings, block_size, micro_batch_size, several micro-steps against one "
     "(global_batch_size), dtype, master_weights, rounding, trainable, max_norm, dropout, pack_documents, and the executors and the machine, "
-    "which decide on layouts";
+    "which decide on layouts; with max_norm 0 train measures the norm still, plan and bench do not";
 
 RecomputePlan read_plan(const Trace& trace, const RecomputeOptions& options) {
   const std::string& file = options.policy.path;
@@ -56,7 +61,12 @@ SolvedPlan plan_recompute(const Trace& trace, const RecomputeOptions& options, c
   if (!has_backward(trace)) return solved;
   switch (options.policy.kind) {
     case PolicySpec::Kind::none: break;
-    case PolicySpec::Kind::file: plan = read_plan(trace, options); return solved;  // validate_plan has the word on it
+    case PolicySpec::Kind::file:  // validate_plan has the word on it
+      plan = read_plan(trace, options);
+      if (keeps_everything(plan)) {
+        solved.warnings.push_back(fmt::format("recompute {} has no effect: its plan makes nothing again; recompute none is the same", options.policy.str()));
+      }
+      return solved;
     default: {
       const ForwardFlow flow(trace);
       Wishes wishes = resolve_wishes(flow, options.policy, options.save_list);

@@ -48,13 +48,26 @@ TEST(RecomputePlanText, PrintsAndParses) {
   plan.replays_whole = true;
   plan.saved = {{SavedEntry::How::keep, "x", "", "leaves region block0"}, {SavedEntry::How::copy, "v", "", ""}, {SavedEntry::How::hold, "y", "g", "listed"}};
   plan.copies = {{"h.r1", "h", "g", "recompute full"}};
-  const std::vector<RecomputePlan> read = parse_plans(plan.str() + plan.str(), "p");
-  ASSERT_EQ(read.size(), 2U);
-  EXPECT_EQ(read[0], plan);
-  EXPECT_EQ(read[1], plan);
+  RecomputePlan accumulating = plan;
+  accumulating.trace = "accumulate";
+  EXPECT_EQ(parse_plans(plans_text({plan, accumulating}), "p"), (std::vector{plan, accumulating}));
   std::string other_ends = "\xEF\xBB\xBF";
   for (const char c : plan.str()) other_ends += c == '\n' ? "\r\n" : std::string(1, c);
   EXPECT_EQ(parse_plans(other_ends, "p"), std::vector{plan});
+  plan.policy = "ops:a\nlist";
+  EXPECT_EQ(parse_plans(plan.str(), "p").at(0).policy, "ops:a\\x0alist");
+}
+
+TEST(RecomputePlanText, WithoutEntriesIsAPlanOfNoneAlone) {
+  const ClaimedTrace claimed = test::joint_of([](Tracer& tracer) {
+    const Linear linear(8, 8, false, test::kSmall);
+    tracer.output(linear(test::batch_input(tracer, {4, 8})).silu().square().sum());
+  });
+  RecomputePlan plan = test::recompute(claimed, "none").plan;
+  EXPECT_NO_THROW(validate_plan(claimed.trace, plan, "mine.txt"));
+  plan.policy = "full";  // the entries of which are lost
+  EXPECT_USER_ERROR(validate_plan(claimed.trace, plan, "mine.txt"), "in mine.txt is not right: ");
+  EXPECT_USER_ERROR(validate_plan(claimed.trace, plan, "mine.txt"), "which is neither kept nor made again above it");
 }
 
 TEST(RecomputePlanText, OfAnotherTraceNamesTheFileAndWhatToCompare) {
@@ -76,7 +89,7 @@ TEST(RecomputePlanText, OfAnotherTraceNamesTheFileAndWhatToCompare) {
   changed = plan;
   ++changed.fingerprint;
   EXPECT_USER_ERROR(read(changed), "the recompute plan mine.txt was made for another");
-  for (const char* part : {"the vocabulary, tied embeddings", "max_norm, dropout, pack_documents", "RUN/recompute_plan.txt"}) {
+  for (const char* part : {"the vocabulary, tied embeddings", "max_norm, dropout, pack_documents", "with max_norm 0 train measures the norm still", "RUN/recompute_plan.txt"}) {
     EXPECT_USER_ERROR(read(changed), part);
   }
   changed.trace = "accumulate";
@@ -85,7 +98,8 @@ TEST(RecomputePlanText, OfAnotherTraceNamesTheFileAndWhatToCompare) {
 
 TEST(RecomputePlanText, SaysWhatIsWrongAndWhere) {
   const std::string head = "recompute plan 1 for step 12\npolicy full\n";
-  EXPECT_USER_ERROR(parse_plans("", "p"), "an empty file holds no recompute plan");
+  EXPECT_USER_ERROR(parse_plans("", "p"), "p: an empty file holds no recompute plan; reprise plan --out writes one");
+  EXPECT_USER_ERROR(parse_plans(head + head, "p"), "p:3: a second recompute plan for step; leave one of the two");
   EXPECT_USER_ERROR(parse_plans("memory\n", "p"), "p:1: not a recompute plan");
   EXPECT_USER_ERROR(parse_plans("recompute plan 2 for step 12\n", "p"), "p:1: a recompute plan of another version; this program reads version 1");
   EXPECT_USER_ERROR(parse_plans("recompute plan 1 for step zz\n", "p"), "p:1: the fingerprint is a hexadecimal number");
