@@ -45,7 +45,8 @@ RecomputeOptions recompute_options(const ResolvedOptions& options, const GptConf
 std::string save_list_text(const RecomputeOptions& recompute) {
   const PolicySpec::Kind kind = recompute.policy.kind;
   if (kind != PolicySpec::Kind::ops && kind != PolicySpec::Kind::alternate) return {};
-  return fmt::format("save list {}: {}", recompute.save_list_name, fmt::join(recompute.save_list.names(), ", "));
+  const std::vector<std::string> names = recompute.save_list.names();
+  return fmt::format("save list {}: {}", recompute.save_list_name, names.empty() ? "empty" : fmt::format("{}", fmt::join(names, ", ")));
 }
 
 EngineOptions engine_options(const CompileOptions& compile) {

@@ -16,11 +16,7 @@ namespace {
 bool by_name(Opcode a, Opcode b) { return opcode_name(a) < opcode_name(b); }
 
 void add_named(SaveList& list, std::string_view name, std::string_view where) {
-  if (name == "default") {
-    const SaveList usual = default_save_list();
-    for (const Opcode opcode : usual.ops()) list.add(opcode);
-    return;
-  }
+  if (name == "default") return list.add_default();
   if (const std::optional<Opcode> opcode = find_opcode(name)) return list.add(*opcode);
   std::vector<std::string_view> known = {"default"};
   for (std::size_t i = 0; i < opcode_count(); ++i) known.push_back(opcode_name(Opcode{static_cast<std::uint16_t>(i)}));
@@ -43,6 +39,16 @@ void SaveList::add(Opcode opcode) {
   if (place == ops_.end() || *place != opcode) ops_.insert(place, opcode);
 }
 
+void SaveList::add_default() {
+  takes_default_ = true;
+  for (std::size_t i = 0; i < opcode_count(); ++i) {
+    const Opcode opcode{static_cast<std::uint16_t>(i)};
+    if (has_trait(op_row(opcode).traits, Trait::matmul | Trait::collective)) add(opcode);
+  }
+  add(op::amax);
+  add(op::topk);
+}
+
 std::vector<std::string> SaveList::names() const {
   std::vector<std::string> names;
   for (const Opcode opcode : ops_) names.emplace_back(opcode_name(opcode));
@@ -51,12 +57,7 @@ std::vector<std::string> SaveList::names() const {
 
 SaveList default_save_list() {
   SaveList list;
-  for (std::size_t i = 0; i < opcode_count(); ++i) {
-    const Opcode opcode{static_cast<std::uint16_t>(i)};
-    if (has_trait(op_row(opcode).traits, Trait::matmul | Trait::collective)) list.add(opcode);
-  }
-  list.add(op::amax);
-  list.add(op::topk);
+  list.add_default();
   return list;
 }
 

@@ -15,6 +15,10 @@ class SaveList {
  public:
   bool contains(Opcode opcode) const;
   void add(Opcode opcode);
+  /// Adds all of the default list.
+  void add_default();
+  /// Whether that was done: who asks for it does not name each of its ops.
+  bool takes_default() const { return takes_default_; }
   const std::vector<Opcode>& ops() const { return ops_; }
   /// Names in order.
   std::vector<std::string> names() const;
@@ -22,6 +26,7 @@ class SaveList {
 
  private:
   std::vector<Opcode> ops_;
+  bool takes_default_ = false;
 };
 
 /// Matrix products, attention, collectives, the maximum that scales are made of (amax), and top-k.

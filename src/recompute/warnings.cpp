@@ -37,6 +37,7 @@ class Warner {
     for (std::size_t i = 0; i < trace_.values.size(); ++i) by_name_.emplace(trace_.values[i].name, ValueId(i));
     without_effect();
     unused_list_entries();
+    unused_entries_of_regions();
     idle_regions();
     idle_tags();
     slow_copies();
@@ -62,6 +63,7 @@ class Warner {
       if (node.phase != Phase::forward || node.region.empty()) continue;
       in_blocks_.insert(node.opcode.index);
       const std::string region = node.region.str();
+      runs_in_[region].insert(node.opcode.index);
       if (!seen.insert(region).second) continue;
       const std::vector<RegionSegment> segments = split_region(region);
       if (seen_blocks_.insert(std::string(segments[0].path)).second) blocks_.push_back(region_names(segments[0].path));
@@ -115,28 +117,59 @@ class Warner {
     } else if (plan_.copies.empty()) {
       warn("recompute {} has no effect: backward reads nothing that it would make again; recompute none is the same", name);
     } else if (policy_.kind == Kind::layers && static_cast<std::size_t>(policy_.every) > blocks_.size()) {
-      warn("recompute {} acts on {} alone: the model has {} blocks; choose a smaller N", name, blocks_[0], blocks_.size());
+      warn("recompute {} acts on {} alone: the model has {} block{}; choose a smaller N", name, blocks_[0], blocks_.size(),
+           blocks_.size() == 1 ? "" : "s");
     }
   }
 
-  /// Of a user's list: what it adds to the default one, and no block runs.
+  /// Of a list: what it names, not as a part of the default list, and is not among the ops that run.
+  static std::vector<std::string> idle_entries(const SaveList& list, const std::set<std::uint16_t>& running) {
+    const SaveList usual = list.takes_default() ? default_save_list() : SaveList();
+    std::vector<std::string> idle;
+    for (const Opcode opcode : list.ops()) {
+      if (!running.contains(opcode.index) && !usual.contains(opcode)) idle.emplace_back(opcode_name(opcode));
+    }
+    return idle;
+  }
+
   void unused_list_entries() {
     if (policy_.kind != Kind::ops || policy_.path.empty() || blocks_.empty()) return;
-    const SaveList usual = default_save_list();
-    std::vector<std::string> idle;
-    bool any = false;
-    for (const Opcode opcode : options_.save_list.ops()) {
-      const bool runs = in_blocks_.contains(opcode.index);
-      any = any || runs;
-      if (!runs && !usual.contains(opcode)) idle.emplace_back(opcode_name(opcode));
-    }
-    if (!any) {
+    const std::vector<Opcode>& ops = options_.save_list.ops();
+    const std::vector<std::string> idle = idle_entries(options_.save_list, in_blocks_);
+    const bool any = std::any_of(ops.begin(), ops.end(), [&](Opcode opcode) { return in_blocks_.contains(opcode.index); });
+    if (ops.empty()) {
+      warn("recompute {} is recompute full: the list is empty; name ops in it, or default", policy_.str());
+    } else if (!any) {
       warn("recompute {} is recompute full: no block runs an op of the list; reprise trace MODEL --stage claimed shows which there are",
            policy_.str());
     } else if (!idle.empty()) {
       warn("the save list {} names {}, which no block runs; reprise trace MODEL --stage claimed shows which there are", policy_.path,
            fmt::join(idle, ", "));
     }
+  }
+
+  /// The same of the lists that regions bring.
+  void unused_entries_of_regions() {
+    struct Listed {
+      std::string names;
+      SaveList list;
+      std::set<std::uint16_t> running;
+    };
+    std::map<std::string, Listed> listed;  // by path
+    for (const auto& [region, running] : runs_in_) {
+      for (const RegionSegment& segment : split_region(region)) {
+        if (!segment.policy || segment.policy->kind != RegionPolicy::Kind::ops || segment.policy->names.empty()) continue;
+        const auto [found, fresh] = listed.try_emplace(std::string(segment.path));
+        if (fresh) found->second = {region_names(segment.path), save_list_of(segment.policy->names, segment.path), {}};
+        found->second.running.insert(running.begin(), running.end());
+      }
+    }
+    std::vector<std::string> idle;
+    for (const auto& [path, one] : listed) {
+      const std::vector<std::string> names = idle_entries(one.list, one.running);
+      if (!names.empty()) idle.push_back(fmt::format("the save list of region {} names {}, which nothing in it runs", one.names, fmt::join(names, ", ")));
+    }
+    if (!idle.empty()) warn("{}{}; name ops that reprise trace shows at stage claimed", idle[0], and_more(idle.size()));
   }
 
   void idle_regions() {
@@ -211,6 +244,7 @@ class Warner {
   std::vector<std::string> blocks_;  // names of outermost regions
   std::set<std::string> seen_blocks_;
   std::set<std::uint16_t> in_blocks_;  // opcodes that run in them
+  std::map<std::string, std::set<std::uint16_t>> runs_in_;  // by region, those of its own nodes
   std::vector<OwnPolicy> own_;
   std::set<std::string> seen_own_;
   std::vector<Asked> tags_;  // of the user

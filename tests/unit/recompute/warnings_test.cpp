@@ -70,6 +70,17 @@ TEST(RecomputeWarnings, APolicyWithoutEffect) {
             Warnings{"recompute layers:4 acts on block0 alone: the model has 3 blocks; choose a smaller "
                      "N"});
   EXPECT_EQ(recompute(model(3), "layers:3").warnings, Warnings{});
+  EXPECT_EQ(recompute(model(1), "layers:2").warnings,
+            Warnings{"recompute layers:2 acts on block0 alone: the model has 1 block; choose a smaller N"});
+  RecomputeOptions from_file;
+  from_file.policy = parse_policy("file:mine.txt");
+  for (const char* policy : {"none", "tags"}) {
+    from_file.plan_text = recompute(model(2), policy).plan.str();
+    EXPECT_EQ(recompute(model(2), from_file).warnings,
+              Warnings{"recompute file:mine.txt has no effect: its plan makes nothing again; recompute none is the same"});
+  }
+  from_file.plan_text = recompute(model(2), "full").plan.str();
+  EXPECT_EQ(recompute(model(2), from_file).warnings, Warnings{});
 }
 
 TEST(RecomputeWarnings, NonePassesOverWishesInCode) {
@@ -90,6 +101,19 @@ TEST(RecomputeWarnings, ListsThatNameWhatNoBlockRuns) {
   EXPECT_EQ(ops_from("gelu\n", model(2)),
             Warnings{"recompute ops:mine.txt is recompute full: no block runs an op of the list; reprise trace MODEL "
                      "--stage claimed shows which there are"});
+  EXPECT_EQ(ops_from("silu\ntopk\nmatmul\n", model(2)),
+            Warnings{"the save list mine.txt names matmul, topk, which no block runs; reprise trace MODEL --stage claimed "
+                     "shows which there are"});
+  EXPECT_EQ(ops_from("# nothing\n", model(2)), Warnings{"recompute ops:mine.txt is recompute full: the list is empty; name ops in it, or default"});
+}
+
+TEST(RecomputeWarnings, ListsOfRegionsThatNameWhatTheyDoNotRun) {
+  const auto listed = [](std::vector<std::string> names) { return recompute(model(2, RegionPolicy{RegionPolicy::Kind::ops, std::move(names)}), "tags").warnings; };
+  EXPECT_EQ(listed({"silu", "gelu"}),
+            Warnings{"the save list of region block0 names gelu, which nothing in it runs (and 1 more); name ops that reprise trace "
+                     "shows at stage claimed"});
+  EXPECT_EQ(listed({"default"}), Warnings{});
+  EXPECT_EQ(listed({"linear"}), Warnings{});
 }
 
 TEST(RecomputeWarnings, RegionsWithoutEffect) {
