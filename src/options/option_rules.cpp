@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <filesystem>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 #include <fmt/format.h>
@@ -121,7 +123,49 @@ void check_recompute(ResolvedOptions& options) {
       fail(fmt::format("{}{} does not act with recompute {}; leave it out, or choose full, layers:N, ops or alternate", name == "compat_eager" ? "" : "no_", name, policy));
     }
   }
+  if (policy == "none" && options.has("check_recompute") && options.get_flag("check_recompute")) {
+    fail("check_recompute does not act with recompute none, with which it compares; leave it out, or choose a policy");
+  }
   if (compat && !options.given("early_stop")) options.set("early_stop", false, OptionSource::derived, "compat_eager");
+}
+
+/// Standard input is read to its end by the first who asks.
+void check_standard_input(const ResolvedOptions& options) {
+  if (options.has("resume")) return;  // its run holds the text and the list that were read
+  std::vector<std::string_view> readers;
+  for (const std::string_view name : {"config", "file", "tokenizer", "val_data"}) {
+    if (options.has(name) && options.get_text(name) == "-") readers.push_back(name);
+  }
+  if (options.has("data")) {
+    for (const std::string& path : options.get_list("data")) {
+      if (path == "-") readers.emplace_back("data");
+    }
+  }
+  if (options.has("recompute") && options.get_text("recompute").ends_with(":-")) readers.emplace_back("recompute");
+  if (readers.size() > 1) fail(fmt::format("standard input can be read once, and {} ask for it; give a file for one", fmt::join(readers, " and ")));
+}
+
+bool same_place(const std::string& a, const std::string& b) {
+  std::error_code error;
+  if (a == "-" || b == "-") return a == b;
+  if (std::filesystem::is_character_file(a, error)) return false;  // takes what comes
+  const auto plain = [&](const std::string& path) { return std::filesystem::absolute(path, error).lexically_normal(); };
+  return plain(a) == plain(b) || std::filesystem::equivalent(a, b, error);
+}
+
+/// Of two results in one file the first would be lost.
+void check_outputs(const ResolvedOptions& options) {
+  std::vector<std::string_view> outputs;
+  for (const std::string_view name : {"json", "svg", "per_document", "out"}) {
+    if (options.has(name)) outputs.push_back(name);
+  }
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    for (std::size_t k = i + 1; k < outputs.size(); ++k) {
+      const std::string& place = options.get_text(outputs[i]);
+      if (!same_place(place, options.get_text(outputs[k]))) continue;
+      fail(fmt::format("{} and {} are to be written to one place; give each its own: {}", outputs[i], outputs[k], place == "-" ? "standard output" : place));
+    }
+  }
 }
 
 void check_resume(const ResolvedOptions& options) {
@@ -180,6 +224,8 @@ void check_generate(const ResolvedOptions& options) {
 }  // namespace
 
 void apply_option_rules(ResolvedOptions& options) {
+  check_standard_input(options);
+  check_outputs(options);
   switch (options.command()) {
     case Command::train: check_train(options); break;
     case Command::bench: check_bench(options); break;

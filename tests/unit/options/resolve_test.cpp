@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -115,6 +116,41 @@ TEST(Resolve, WrongValuesAreNamed) {
   EXPECT_USER_ERROR(train({"--dropout", "1"}), "--dropout: 1 is out of range; give at least 0 and at most 0.99");
   EXPECT_USER_ERROR(train({"--epochs", "0"}), "--epochs: 0 is out of range; give above 0");
   EXPECT_USER_ERROR(train({"--schedule", "cosin"}), "choose cosine, linear, constant, wsd; did you mean \"cosine\"?");
+}
+
+TEST(Resolve, StandardInputIsReadOnce) {
+  const auto all = [](Words words) {
+    words.insert(words.begin(), {"--out", "run"});
+    return resolve_options(Command::train, words);
+  };
+  EXPECT_USER_ERROR(all({"--data", "-", "-"}), "standard input can be read once, and data and data ask for it; give a file for one");
+  EXPECT_USER_ERROR(all({"--data", "-", "--recompute", "ops:-"}), "and data and recompute ask for it");
+  EXPECT_USER_ERROR(all({"--data", "-", "--val_data", "-", "--tokenizer", "-"}), "and tokenizer and val_data and data ask for it");
+  EXPECT_NO_THROW(all({"--data", "a", "-", "--recompute", "ops:list-"}));
+  EXPECT_NO_THROW(train({"--recompute", "file:-"}));
+}
+
+TEST(Resolve, ResultsGoToPlacesOfTheirOwn) {
+  const auto plan = [](Words words) {
+    words.insert(words.begin(), {"toy-gpt", "--recompute", "full"});
+    return resolve_options(Command::plan, words);
+  };
+  EXPECT_USER_ERROR(plan({"--out", "a", "--json", "./b/../a"}), "json and out are to be written to one place; give each its own: ./b/../a");
+  EXPECT_USER_ERROR(plan({"--svg", "-", "--out", "-"}), "svg and out are to be written to one place; give each its own: standard output");
+  EXPECT_USER_ERROR(resolve_options(Command::eval, Words{"m", "--data", "d", "--json", "r", "--per_document", "r"}), "json and per_document are to be written");
+  EXPECT_NO_THROW(plan({"--out", "a", "--json", "b", "--svg", "-"}));
+  EXPECT_NO_THROW(plan({"--out", "/dev/null", "--json", "/dev/null"}));
+  const test::TemporaryDirectory folder;
+  test::put_file(folder / "there", "");
+  std::filesystem::create_symlink("there", folder / "link");
+  EXPECT_USER_ERROR(plan({"--out", folder / "there", "--json", folder / "link"}), "json and out are to be written to one place");
+}
+
+TEST(Resolve, ACheckOfNoneAgainstItself) {
+  EXPECT_USER_ERROR(bench({"--check_recompute"}), "check_recompute does not act with recompute none, with which it compares; leave it out, or choose a policy");
+  EXPECT_USER_ERROR(train({"--check_recompute", "--recompute", "none"}), "check_recompute does not act with recompute none");
+  EXPECT_NO_THROW(train({"--check_recompute"}));
+  EXPECT_NO_THROW(bench({"--check_recompute", "--checkpoint_activations"}));
 }
 
 TEST(Resolve, WhatIsMissingIsNamed) {
