@@ -215,7 +215,10 @@ int explain_value(const ResolvedOptions& options) {
     text += fmt::format("  read by {} in {}, node {}{}\n", place(node), phase_name(node.phase), reader.index(), storage.shares(node) ? ", a view" : "");
   }
   for (const Lifetime& life : storage_lifetimes(trace, storage)) {
-    if (life.owner == owner) text += fmt::format("  its storage is in use from node {} to node {}\n", life.first, life.last);
+    if (life.owner != owner) continue;
+    const std::string from = life.first < 0 ? "the start" : fmt::format("node {}", life.first);
+    const std::string to = life.last < static_cast<std::int64_t>(trace.nodes.size()) ? fmt::format("node {}", life.last) : "the end";
+    text += fmt::format("  its storage is in use from {} to {}\n", from, to);
   }
   text += lines_of_plan(step.training.recompute[0], trace[value].name);
   print_output(text);

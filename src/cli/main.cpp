@@ -3,10 +3,12 @@
 #include <exception>
 #include <new>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "base/shown_text.h"
 #include "cli/commands.h"
 #include "cli/standard_streams.h"
 #include "options/completion.h"
@@ -64,8 +66,9 @@ int run_program(const std::vector<std::string>& words) {
   return run_command(options);
 }
 
+/// A message is one line, whatever the names in it hold.
 int fail(int status, const char* text) {
-  print_error(fmt::format("reprise: {}\n", text));
+  print_error(fmt::format("reprise: {}\n", shown_text(text, std::string_view::npos)));
   return status;
 }
 
@@ -79,7 +82,8 @@ int guarded(const std::vector<std::string>& words) {
   } catch (const std::bad_alloc&) {
     return fail(kExitDeviceError, "the system gave no more memory");
   } catch (const std::exception& error) {
-    return fail(kExitInternalError, error.what());
+    print_error(fmt::format("reprise: {}\n", error.what()));
+    return kExitInternalError;
   }
 }
 
@@ -90,7 +94,8 @@ int main(int argc, char** argv) {
   reprise::open_standard_streams();
   reprise::take_file_limit_as_error();
   reprise::set_log_callback([](reprise::LogLevel level, const std::string& message) {
-    reprise::print_error(fmt::format("reprise: {}{}\n", level == reprise::LogLevel::warning ? "warning: " : "", message));
+    reprise::print_error(fmt::format("reprise: {}{}\n", level == reprise::LogLevel::warning ? "warning: " : "",
+                                     reprise::shown_text(message, std::string_view::npos)));
   });
   return reprise::guarded(std::vector<std::string>(argv + 1, argv + argc));
 }

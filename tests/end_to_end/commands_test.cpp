@@ -137,6 +137,9 @@ TEST(Commands, ExplainTellsOfThePeakAndOfAValue) {
     EXPECT_NE(value.out.find(part), std::string::npos) << part << "\n" << value.out;
   }
   expect_refusal({"explain", "toy-gpt", "gelo"}, "did you mean \"gelu");
+  EXPECT_NE(reprise_run({"explain", "toy-gpt", "tokens"}).out.find("its storage is in use from the start to node "), std::string::npos);
+  const ProgramResult loss = reprise_run({"explain", "toy-gpt", "loss"});
+  EXPECT_TRUE(std::regex_search(loss.out, std::regex("its storage is in use from node [0-9]+ to the end\n"))) << loss.out;
 }
 
 TEST(Commands, CheckRecomputeComparesBits) {
