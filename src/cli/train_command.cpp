@@ -238,9 +238,28 @@ void check_config_reads_back(const ResolvedOptions& options) {
   }
 }
 
+/// Refuses what would be read from the run that is to be replaced: that run is out of the way by then.
+void check_nothing_of_replaced(const ResolvedOptions& options) {
+  if (!options.get_flag("overwrite")) return;
+  std::error_code error;
+  const fs::path run = fs::weakly_canonical(options.get_text("out"), error);
+  const auto check = [&](std::string_view option, const std::string& path) {
+    if (path.empty() || !fs::exists(path, error)) return;
+    const fs::path below = fs::canonical(path, error).lexically_relative(run);
+    if (below.empty() || *below.begin() == "..") return;
+    throw UserError(fmt::format("{} lies in the run that overwrite replaces; copy it to another place, or give another --out: {}", option, path));
+  };
+  for (const std::string& path : options.get_list("data")) check("data", path);
+  for (const std::string_view name : {"val_data", "tokenizer", "model", "init_from"}) {
+    if (options.has(name)) check(name, options.get_text(name));
+  }
+  check("recompute", parse_policy(options.get_text("recompute")).path);
+}
+
 /// What must hold before a folder is made, or an old run removed: the model and the text are there.
 void check_inputs(const ResolvedOptions& options) {
   check_config_reads_back(options);
+  check_nothing_of_replaced(options);
   check_data_files(dataset_options(options, choose_model(options, nullptr)));
 }
 

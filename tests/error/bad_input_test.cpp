@@ -273,6 +273,25 @@ TEST_F(BadInput, RefusedRunLeavesTheOneItWasToReplace) {
   EXPECT_FALSE(fs::exists(path("old/step-1")));
 }
 
+TEST_F(BadInput, ReplacedRunIsNotReadFrom) {
+  fs::copy(path("good"), path("source"), fs::copy_options::recursive | fs::copy_options::copy_symlinks);
+  const std::string inside = " lies in the run that overwrite replaces; copy it to another place, or give another --out: ";
+  const auto refuse = [&](const std::string& option, const std::string& file, const std::string& prefix = "") {
+    expect_refusal(train_words("source", {"--overwrite", "--" + option, prefix + path("source/" + file)}), option + inside + path("source/" + file));
+  };
+  refuse("recompute", "recompute_plan.txt", "file:");
+  refuse("init_from", "model");
+  refuse("tokenizer", "model/tokenizer.json");
+  refuse("val_data", "log.txt");
+  expect_refusal({"train", "--data", path("source/log.txt"), "--out", path("source"), "--overwrite"}, "data" + inside);
+  EXPECT_TRUE(fs::exists(path("source/latest")));
+}
+
+TEST_F(BadInput, NamesOfSeveralLinesAreShownOnOne) {
+  expect_refusal({"plan", "toy-gpt", "--recompute", "full\nmore"}, "the recompute policy 'full\\x0amore' is none of");
+  expect_refusal({"explain", "toy-gpt", "a\nb"}, "the step has no value %a\\x0ab");
+}
+
 TEST_F(BadInput, TwoRunsInOneFolder) {
   std::vector<std::string> words = train_words("busy", {"--max_steps", "1000000", "--log_interval", "1"});
   words.insert(words.begin(), REPRISE_BINARY);
