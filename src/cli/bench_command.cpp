@@ -24,7 +24,7 @@ BenchmarkOptions benchmark_options(const ResolvedOptions& options) {
   BenchmarkOptions bench;
   bench.config = find_model(options.get_text("model"), ignored_config_keys(options)).config;
   apply_size_options(options, bench.config);
-  fit_vocabulary(bench.config, kBenchmarkTokenIds);
+  if (bench.config.vocab_follows_tokenizer) fit_vocabulary(bench.config, kBenchmarkTokenIds);
   bench.config.tied = options.get_flag("tie_embeddings");
   bench.dtype = dtype_option(options);
   bench.micro_batch_size = options.get_int("micro_batch_size");

@@ -15,7 +15,7 @@
 
 namespace reprise {
 
-/// Token ids are uniform in [0, kBenchmarkTokenIds).
+/// Token ids are uniform in [0, kBenchmarkTokenIds), or in the whole of a smaller vocabulary.
 inline constexpr std::int64_t kBenchmarkTokenIds = 100;
 
 struct BenchmarkOptions {

@@ -242,6 +242,16 @@ TEST(Commands, RunTraceIsTheSameOnEveryExecutorAndThreadCount) {
   EXPECT_EQ(reprise_run({"run-trace", folder / "none.trace"}).status, 2);
 }
 
+TEST(Commands, BenchOfAModelOfFewTokensDrawsThese) {
+  const TemporaryDirectory folder;
+  put_file(folder / "config.json", R"({"model_type": "reprise", "format_version": 1, "name": "few", "n_layer": 1, "n_head": 2, "n_query_groups": 1,
+      "n_embd": 16, "head_size": 8, "intermediate_size": 24, "block_size": 16, "vocab_size": 7, "padded_vocab_size": 8,
+      "norm_class": "rms_norm", "mlp_class": "llama", "bias": false, "tied": false})");
+  const ProgramResult result = reprise_run({"bench", folder.path().string(), "--max_iters", "2", "--warmup_iters", "1"});
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_NE(result.out.find("Vocabulary: 8, untied embeddings\n"), std::string::npos) << result.out;
+}
+
 TEST(Commands, BenchPrintsTheContractsFiguresAndJson) {
   const TemporaryDirectory folder;
   const std::vector<std::string> words{"bench", "--model_name", "toy-gpt", "--n_layer", "1", "--micro_batch_size", "2", "--global_batch_size", "4",
