@@ -183,6 +183,13 @@ void check_plan(ResolvedOptions& options) {
   if (options.has("out") && !options.has("recompute")) fail("out writes the plan of one policy; add --recompute POLICY");
 }
 
+/// Of a trace that is printed before anything runs again, a policy changes nothing.
+void check_stage(const ResolvedOptions& options) {
+  const std::string& stage = options.get_text("stage");
+  if (stage == "recomputed" || stage == "scheduled" || options.get_text("recompute") == "none") return;
+  fail(fmt::format("recompute {} does not act at stage {}; leave it out, or add --stage recomputed", options.get_text("recompute"), stage));
+}
+
 void check_train(ResolvedOptions& options) {
   check_resume(options);
   choose_end(options);
@@ -233,6 +240,7 @@ void apply_option_rules(ResolvedOptions& options) {
     case Command::trace:
       check_numerics(options);
       check_recompute(options);
+      check_stage(options);
       break;
     case Command::plan: check_plan(options); break;
     case Command::explain:

@@ -153,6 +153,15 @@ TEST(Resolve, ACheckOfNoneAgainstItself) {
   EXPECT_NO_THROW(bench({"--check_recompute", "--checkpoint_activations"}));
 }
 
+TEST(Resolve, APolicyOfATraceThatIsPrintedBeforeIt) {
+  const auto trace = [](const char* stage) { return resolve_options(Command::trace, Words{"toy-gpt", "--recompute", "full", "--stage", stage}); };
+  for (const std::string stage : {"forward", "joint", "step", "claimed"}) {
+    EXPECT_USER_ERROR(trace(stage.c_str()), "recompute full does not act at stage " + stage + "; leave it out, or add --stage recomputed");
+  }
+  EXPECT_NO_THROW(trace("recomputed"));
+  EXPECT_NO_THROW(trace("scheduled"));
+}
+
 TEST(Resolve, WhatIsMissingIsNamed) {
   EXPECT_USER_ERROR(resolve_options(Command::train, Words{}),
                     "train needs --data PATH... and --out RUN: reprise train --data PATH... --out RUN [MODEL]");
