@@ -19,6 +19,7 @@
 #include "passes/rng.h"
 #include "recompute/apply.h"
 #include "recompute/validate.h"
+#include "recompute/warnings.h"
 
 namespace reprise {
 namespace {
@@ -204,6 +205,7 @@ TrainingTraces trace_training(const TrainingRequest& request, const CompileOptio
   TrainingTraces traces;
   traces.forward = make_pure(request.forward, options);
   const Trace& forward = traces.forward.trace;
+  traces.lost_wishes = lost_wish_warnings(request.forward, forward);
   StageFiles files = files_of(options, "training");
   const std::vector<ValueId> wanted = trainable_parameters(forward, request.trainable);
   traces.joint = run_stage("differentiate", forward, files, [&] {
@@ -241,6 +243,7 @@ ClaimedTraining claim_training(const TrainingTraces& traces, const CompileOption
   claimed.forward_outputs = traces.step.forward_outputs;
   claimed.has_grad_norm = traces.step.has_grad_norm;
   claimed.random_words = traces.forward.random_words;
+  claimed.lost_wishes = traces.lost_wishes;
   return claimed;
 }
 
@@ -250,6 +253,7 @@ CompiledTraining compile_training(const TrainingRequest& request, const CompileO
 
 CompiledTraining compile_training(const ClaimedTraining& claimed, const CompileOptions& options) {
   CompiledTraining compiled;
+  if (options.recompute.policy.kind != PolicySpec::Kind::none) compiled.warnings = claimed.lost_wishes;
   const auto compile = [&](const ClaimedTrace& program) {
     StageFiles files(options.dump, options.failures, program.trace.name, claimed.stage_files);
     PlannedTrace planned = compile_claimed(program, files, options);

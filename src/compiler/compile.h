@@ -91,6 +91,7 @@ struct TrainingTraces {
   JointTrace joint;
   StepTrace step;
   std::optional<Trace> accumulate;
+  std::vector<std::string> lost_wishes;  // see lost_wish_warnings
 };
 TrainingTraces trace_training(const TrainingRequest& request, const CompileOptions& options);
 
@@ -103,6 +104,7 @@ struct ClaimedTraining {
   std::size_t forward_outputs = 0;
   bool has_grad_norm = false;
   std::int64_t random_words = 0;
+  std::vector<std::string> lost_wishes;
 };
 ClaimedTraining claim_training(const TrainingTraces& traces, const CompileOptions& options);
 

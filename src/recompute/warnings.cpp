@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 #include <unordered_map>
 #include <unordered_set>
@@ -251,7 +252,40 @@ class Warner {
   std::unordered_map<std::string_view, ValueId> by_name_;
 };
 
+/// Paths of the regions of forward nodes, outer ones included.
+std::set<std::string> region_paths(const Trace& trace) {
+  std::set<std::string> regions;
+  std::set<std::string> paths;
+  for (const Node& node : trace.nodes) {
+    if (!regions.insert(node.region.str()).second) continue;
+    for (const RegionSegment& segment : split_region(node.region.view())) paths.emplace(segment.path);
+  }
+  return paths;
+}
+
 }  // namespace
+
+std::vector<std::string> lost_wish_warnings(const Trace& written, const Trace& pure) {
+  std::vector<std::string> warnings;
+  std::vector<std::string> regions;
+  const std::set<std::string> left = region_paths(pure);
+  for (const std::string& path : region_paths(written)) {
+    const std::optional<RegionPolicy> policy = split_region(path).back().policy;
+    const bool asks = policy && policy->kind != RegionPolicy::Kind::none && policy->kind != RegionPolicy::Kind::step;
+    if (asks && !left.contains(path)) regions.push_back(fmt::format("region {} is {}", region_names(path), policy->str()));
+  }
+  std::vector<std::string> tags;
+  for (const Value& value : written.values) {
+    const auto asked = std::find_if(value.tags.begin(), value.tags.end(), is_explicit);
+    if (asked == value.tags.end() || pure.find(value.name).valid()) continue;
+    tags.push_back(fmt::format("%{} is {} by {}", value.name, tag_name(asked->kind), asked->source.view()));
+  }
+  for (const std::vector<std::string>& lost : {regions, tags}) {
+    if (lost.empty()) continue;
+    warnings.push_back(fmt::format("{}, with no effect{}: nothing reads what is made there; leave that out", lost[0], and_more(lost.size())));
+  }
+  return warnings;
+}
 
 std::vector<std::string> plan_warnings(const Trace& trace, const RecomputeOptions& options, const RecomputePlan& plan) {
   return Warner(trace, options, plan).run();

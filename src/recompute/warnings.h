@@ -14,4 +14,8 @@ namespace reprise {
 /// regions and tags without effect, entries of a save list that no block runs, and slow nodes that run again.
 std::vector<std::string> plan_warnings(const Trace& trace, const RecomputeOptions& options, const RecomputePlan& plan);
 
+/// Warnings about what the model's code, the trace `written`, wants of values and regions of which `pure` has nothing left, because
+/// nothing reads them.
+std::vector<std::string> lost_wish_warnings(const Trace& written, const Trace& pure);
+
 }  // namespace reprise

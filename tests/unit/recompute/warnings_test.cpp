@@ -146,6 +146,25 @@ TEST(RecomputeWarnings, TagsWithoutEffect) {
             Warnings{"%add_scalar is must_recompute by user, with no effect: backward does not read it; tag what backward reads"});
 }
 
+TEST(RecomputeWarnings, WishesOfWhatNothingReads) {
+  Tracer tracer("step");
+  const Linear linear(8, 8, false, kSmall);
+  const Tensor h = linear(batch_input(tracer, {4, 8})).dropout(0.5);
+  tracer.tag(h, TagKind::must_save);
+  tracer.tag(h.tanh(), TagKind::must_recompute);
+  tracer.tag(h.exp(), TagKind::must_save);
+  checkpoint(tracer, "probe", [&] { return h.silu(); }, {RegionPolicy::Kind::full, {}});
+  checkpoint(tracer, "plain", [&] { return h.silu(); });
+  tracer.output(checkpoint(tracer, "used", [&] { return h.square().sum(); }, {RegionPolicy::Kind::full, {}}));
+  const Trace written = std::move(tracer).finish().trace;
+  const Trace drawn = number_draws(written).trace;
+  const Trace pure = run_passes(drawn, std::vector{find_pass("simplify"), find_pass("cse"), find_pass("dce")});
+  EXPECT_EQ(lost_wish_warnings(written, pure),
+            (Warnings{"region probe is full, with no effect: nothing reads what is made there; leave that out",
+                      "%tanh is must_recompute by user, with no effect (and 1 more): nothing reads what is made there; leave that out"}));
+  EXPECT_EQ(lost_wish_warnings(written, drawn), Warnings{});
+}
+
 TEST(RecomputeWarnings, SlowNodesThatRunAgain) {
   ClaimedTrace claimed = model(2);
   EXPECT_EQ(recompute(claimed, "full").warnings, Warnings{}) << "the reference executor runs everything";
