@@ -13,7 +13,6 @@ namespace reprise {
 namespace {
 
 ValueId same_tracer(const Tensor& x, const Tensor& y) {
-  REPRISE_CHECK(x.valid() && y.valid(), "an operand is not a value of any trace");
   if (&x.tracer() != &y.tracer()) throw UserError("the operands come from two tracers; make both inside one trace");
   return y.id();
 }
@@ -25,96 +24,101 @@ Tensor binary(const Operand& x, Opcode opcode, const Tensor& y) {
 
 }  // namespace
 
-TensorType Tensor::type() const { return tracer_->trace().type(id_); }
+Tracer& Tensor::tracer() const {
+  if (!valid()) throw UserError("a tensor is used that no trace made; make it of the inputs");
+  return *tracer_;
+}
 
-Tensor Tensor::reshape(const Shape& shape, Where where) const { return {*tracer_, ops::reshape(tracer_->at(where), id_, shape)}; }
+TensorType Tensor::type() const { return tracer().trace().type(id_); }
 
-Tensor Tensor::expand(const Shape& shape, Where where) const { return {*tracer_, ops::expand(tracer_->at(where), id_, shape)}; }
+Tensor Tensor::reshape(const Shape& shape, Where where) const { return {tracer(), ops::reshape(tracer().at(where), id_, shape)}; }
+
+Tensor Tensor::expand(const Shape& shape, Where where) const { return {tracer(), ops::expand(tracer().at(where), id_, shape)}; }
 
 Tensor Tensor::permute(Ints order, Where where) const {
-  return {*tracer_, ops::permute(tracer_->at(where), id_, std::move(order))};
+  return {tracer(), ops::permute(tracer().at(where), id_, std::move(order))};
 }
 
 Tensor Tensor::transpose(std::int64_t dim0, std::int64_t dim1, Where where) const {
-  return {*tracer_, ops::transpose(tracer_->at(where), id_, dim0, dim1)};
+  return {tracer(), ops::transpose(tracer().at(where), id_, dim0, dim1)};
 }
 
 Tensor Tensor::slice(std::int64_t dim, std::int64_t start, std::int64_t stop, std::int64_t step, Where where) const {
-  return {*tracer_, ops::slice(tracer_->at(where), id_, dim, start, stop, step)};
+  return {tracer(), ops::slice(tracer().at(where), id_, dim, start, stop, step)};
 }
 
 Tensor Tensor::select(std::int64_t dim, std::int64_t index, Where where) const {
-  return {*tracer_, ops::select(tracer_->at(where), id_, dim, index)};
+  return {tracer(), ops::select(tracer().at(where), id_, dim, index)};
 }
 
-Tensor Tensor::squeeze(Ints dims, Where where) const { return {*tracer_, ops::squeeze(tracer_->at(where), id_, std::move(dims))}; }
+Tensor Tensor::squeeze(Ints dims, Where where) const { return {tracer(), ops::squeeze(tracer().at(where), id_, std::move(dims))}; }
 
 Tensor Tensor::unsqueeze(Ints dims, Where where) const {
-  return {*tracer_, ops::unsqueeze(tracer_->at(where), id_, std::move(dims))};
+  return {tracer(), ops::unsqueeze(tracer().at(where), id_, std::move(dims))};
 }
 
 std::vector<Tensor> Tensor::split(std::int64_t dim, const Ints& sizes, Where where) const {
   std::vector<Tensor> parts;
-  for (const ValueId part : ops::split(tracer_->at(where), id_, dim, sizes)) parts.emplace_back(*tracer_, part);
+  for (const ValueId part : ops::split(tracer().at(where), id_, dim, sizes)) parts.emplace_back(tracer(), part);
   return parts;
 }
 
 Tensor Tensor::matmul(const Tensor& other, bool transpose_this, bool transpose_other, Where where) const {
   const ValueId y = same_tracer(*this, other);
-  return {*tracer_, ops::matmul(tracer_->at(where), id_, y, transpose_this, transpose_other)};
+  return {tracer(), ops::matmul(tracer().at(where), id_, y, transpose_this, transpose_other)};
 }
 
 Tensor Tensor::sum(std::optional<Ints> dims, bool keepdim, Where where) const {
-  return {*tracer_, ops::sum(tracer_->at(where), id_, std::move(dims), keepdim)};
+  return {tracer(), ops::sum(tracer().at(where), id_, std::move(dims), keepdim)};
 }
 
 Tensor Tensor::mean(std::optional<Ints> dims, bool keepdim, Where where) const {
-  return {*tracer_, ops::mean(tracer_->at(where), id_, std::move(dims), keepdim)};
+  return {tracer(), ops::mean(tracer().at(where), id_, std::move(dims), keepdim)};
 }
 
-Tensor Tensor::softmax(std::int64_t dim, Where where) const { return {*tracer_, ops::softmax(tracer_->at(where), id_, dim)}; }
+Tensor Tensor::softmax(std::int64_t dim, Where where) const { return {tracer(), ops::softmax(tracer().at(where), id_, dim)}; }
 
 Tensor Tensor::log_softmax(std::int64_t dim, Where where) const {
-  return {*tracer_, ops::log_softmax(tracer_->at(where), id_, dim)};
+  return {tracer(), ops::log_softmax(tracer().at(where), id_, dim)};
 }
 
-Tensor Tensor::unary(Opcode opcode, Where where) const { return {*tracer_, ops::unary(tracer_->at(where), opcode, id_)}; }
+Tensor Tensor::unary(Opcode opcode, Where where) const { return {tracer(), ops::unary(tracer().at(where), opcode, id_)}; }
 
-Tensor Tensor::gelu(bool tanh_form, Where where) const { return {*tracer_, ops::gelu(tracer_->at(where), id_, tanh_form)}; }
+Tensor Tensor::gelu(bool tanh_form, Where where) const { return {tracer(), ops::gelu(tracer().at(where), id_, tanh_form)}; }
 
-Tensor Tensor::pow(double exponent, Where where) const { return {*tracer_, ops::pow_scalar(tracer_->at(where), id_, exponent)}; }
+Tensor Tensor::pow(double exponent, Where where) const { return {tracer(), ops::pow_scalar(tracer().at(where), id_, exponent)}; }
 
-Tensor Tensor::cast(DType dtype, Where where) const { return {*tracer_, ops::cast(tracer_->at(where), id_, dtype)}; }
+Tensor Tensor::cast(DType dtype, Where where) const { return {tracer(), ops::cast(tracer().at(where), id_, dtype)}; }
 
 Tensor Tensor::dropout(double p, Where where) const {
-  return p == 0 ? *this : Tensor{*tracer_, ops::dropout(tracer_->at(where), id_, p)};
+  return p == 0 ? *this : Tensor{tracer(), ops::dropout(tracer().at(where), id_, p)};
 }
 
 Tensor Tensor::index_select(std::int64_t dim, const Tensor& index, Where where) const {
   const ValueId i = same_tracer(*this, index);
-  return {*tracer_, ops::index_select(tracer_->at(where), id_, dim, i)};
+  return {tracer(), ops::index_select(tracer().at(where), id_, dim, i)};
 }
 
 Tensor Tensor::gather(std::int64_t dim, const Tensor& index, Where where) const {
   const ValueId i = same_tracer(*this, index);
-  return {*tracer_, ops::gather(tracer_->at(where), id_, dim, i)};
+  return {tracer(), ops::gather(tracer().at(where), id_, dim, i)};
 }
 
 Tensor Tensor::scatter(std::int64_t dim, const Tensor& index, const Tensor& source, Where where) const {
   const ValueId i = same_tracer(*this, index);
   const ValueId s = same_tracer(*this, source);
-  return {*tracer_, ops::scatter(tracer_->at(where), id_, dim, i, s)};
+  return {tracer(), ops::scatter(tracer().at(where), id_, dim, i, s)};
 }
 
 Tensor Tensor::embedding(const Tensor& index, Where where) const {
   const ValueId i = same_tracer(*this, index);
-  return {*tracer_, ops::embedding(tracer_->at(where), id_, i)};
+  return {tracer(), ops::embedding(tracer().at(where), id_, i)};
 }
 
 Tensor& Tensor::in_place(Opcode opcode, const std::vector<Tensor>& others, Attrs attrs, Where where) {
   std::vector<ValueId> inputs = {id_};
   for (const Tensor& other : others) inputs.push_back(same_tracer(*this, other));
-  id_ = tracer_->at(where).emit_in_place(opcode, std::move(inputs), std::move(attrs));
+  id_ = tracer().at(where).emit_in_place(opcode, std::move(inputs), std::move(attrs));
   return *this;
 }
 

@@ -23,7 +23,8 @@ class Tensor {
   Tensor(Tracer& tracer, ValueId id) : tracer_(&tracer), id_(id) {}
 
   bool valid() const { return tracer_ != nullptr && id_.valid(); }
-  Tracer& tracer() const { return *tracer_; }
+  /// UserError for a tensor that no trace made, such as Tensor().
+  Tracer& tracer() const;
   ValueId id() const { return id_; }
   TensorType type() const;  // a copy: the trace grows while it is used
   Shape shape() const { return type().shape; }

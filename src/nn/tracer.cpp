@@ -112,13 +112,18 @@ Tensor Tracer::constant(std::string_view name, const Shape& shape, std::span<con
   return {*this, value};
 }
 
+ValueId Tracer::own(const Tensor& value) const {
+  if (&value.tracer() != this) throw UserError("a tensor of another tracer; make it inside this trace");
+  return value.id();
+}
+
 Tensor Tracer::named(const Tensor& value, std::string_view name) {
-  trace_[value.id()].name = trace_.unique_name(name);
+  trace_[own(value)].name = trace_.unique_name(name);
   return value;
 }
 
 void Tracer::tag(const Tensor& value, TagKind kind, std::string_view source) {
-  trace_[value.id()].tags.push_back({kind, Interned(source)});
+  trace_[own(value)].tags.push_back({kind, Interned(source)});
 }
 
 void Tracer::donate(const Tensor& input, const Tensor& output) {

@@ -79,11 +79,11 @@ class Tracer {
   /// The state input called `name` holding `values` (row-major), rounded to `dtype`; asked for again, the same input.
   Tensor constant(std::string_view name, const Shape& shape, std::span<const double> values, DType dtype);
 
-  /// Renames a value, made unique; returns it.
+  /// Renames a value, made unique; returns it. As for tags and outputs, UserError for a tensor of another tracer.
   Tensor named(const Tensor& value, std::string_view name);
   /// Says what is wanted of a value across forward and backward.
   void tag(const Tensor& value, TagKind kind, std::string_view source = "user");
-  void output(const Tensor& value) { trace_.outputs.push_back(value.id()); }
+  void output(const Tensor& value) { trace_.outputs.push_back(own(value)); }
   /// Says that output `output` may take the storage of input `input`.
   void donate(const Tensor& input, const Tensor& output);
 
@@ -91,6 +91,7 @@ class Tracer {
   TracedProgram finish() &&;
 
  private:
+  ValueId own(const Tensor& value) const;
   Tensor add_parameter(const Parameter& parameter, NamedParameter named);
 
   DType dtype_;

@@ -117,12 +117,28 @@ TEST(Tensor, InPlaceOpsMoveTheHandle) {
   EXPECT_EQ(tracer.trace().nodes[1].inputs[0], tracer.trace().nodes[0].outputs[0]);
 }
 
+TEST(Tensor, ThatNoTraceMadeIsRefused) {
+  Tracer tracer("test");
+  const Tensor x = tracer.input("x", {DType::float32, {3}, Device::cpu}, Role::batch);
+  const char* const phrase = "a tensor is used that no trace made; make it of the inputs";
+  EXPECT_USER_ERROR(Tensor().tanh(), phrase);
+  EXPECT_USER_ERROR(Tensor().reshape({1}), phrase);
+  EXPECT_USER_ERROR(Tensor().shape(), phrase);
+  EXPECT_USER_ERROR(x + Tensor(), phrase);
+  EXPECT_USER_ERROR(Tensor() + x, phrase);
+  EXPECT_USER_ERROR(tracer.tag(Tensor(), TagKind::must_save), phrase);
+  EXPECT_USER_ERROR(tracer.output(Tensor()), phrase);
+}
+
 TEST(Tensor, OperandsOfTwoTracers) {
   Tracer one("one");
   Tracer two("two");
   const TensorType type{DType::float32, {3}, Device::cpu};
   const Tensor x = one.input("x", type, Role::batch);
   const Tensor y = two.input("y", type, Role::batch);
+  EXPECT_USER_ERROR(one.tag(y, TagKind::must_save), "a tensor of another tracer; make it inside this trace");
+  EXPECT_USER_ERROR(one.named(y, "y"), "a tensor of another tracer");
+  EXPECT_USER_ERROR(one.output(y), "a tensor of another tracer");
   EXPECT_USER_ERROR(x + y, "the operands come from two tracers");
 }
 
