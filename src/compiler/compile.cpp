@@ -84,6 +84,17 @@ std::vector<std::uint32_t> trace_order(const ClaimedTrace& claimed) {
   return order;
 }
 
+bool heeds_tags(const CompileOptions& options) { return options.recompute.policy.kind != PolicySpec::Kind::none; }
+
+/// Passes keep tagged values that they would do without; where no one asks for the tags, they are not to cost a node.
+Trace without_tags(Trace trace) {
+  for (Value& value : trace.values) value.tags.clear();
+  for (Node& node : trace.nodes) {
+    for (Trace& body : node.bodies) body = without_tags(std::move(body));
+  }
+  return trace;
+}
+
 ClaimedTrace claim(const Trace& clean, StageFiles& files, const CompileOptions& options) {
   ClaimedTrace claimed = run_stage("claim", clean, files, [&] {
     ClaimedTrace result = claim_trace(clean, options.executors, options.target, options.threads);
@@ -175,7 +186,7 @@ PureForward make_pure(const Trace& forward, const CompileOptions& options) {
   StageFiles files = files_of(options, forward.name);
   files.dump("traced", forward);
   verify_or_throw(forward, "the front end");
-  const Trace functional = run_named(forward, kPure, files, options);
+  const Trace functional = heeds_tags(options) ? run_named(forward, kPure, files, options) : run_named(without_tags(forward), kPure, files, options);
   NumberedDraws drawn = run_stage("rng", functional, files, [&] { return number_draws(functional); });
   verify_or_throw(drawn.trace, "pass 'rng'");
   files.dump("rng", drawn.trace);
@@ -205,7 +216,7 @@ TrainingTraces trace_training(const TrainingRequest& request, const CompileOptio
   TrainingTraces traces;
   traces.forward = make_pure(request.forward, options);
   const Trace& forward = traces.forward.trace;
-  traces.lost_wishes = lost_wish_warnings(request.forward, forward);
+  traces.code_warnings = heeds_tags(options) ? lost_wish_warnings(request.forward, forward) : passed_over_warnings(request.forward);
   StageFiles files = files_of(options, "training");
   const std::vector<ValueId> wanted = trainable_parameters(forward, request.trainable);
   traces.joint = run_stage("differentiate", forward, files, [&] {
@@ -243,7 +254,7 @@ ClaimedTraining claim_training(const TrainingTraces& traces, const CompileOption
   claimed.forward_outputs = traces.step.forward_outputs;
   claimed.has_grad_norm = traces.step.has_grad_norm;
   claimed.random_words = traces.forward.random_words;
-  claimed.lost_wishes = traces.lost_wishes;
+  claimed.code_warnings = traces.code_warnings;
   return claimed;
 }
 
@@ -253,7 +264,7 @@ CompiledTraining compile_training(const TrainingRequest& request, const CompileO
 
 CompiledTraining compile_training(const ClaimedTraining& claimed, const CompileOptions& options) {
   CompiledTraining compiled;
-  if (options.recompute.policy.kind != PolicySpec::Kind::none) compiled.warnings = claimed.lost_wishes;
+  compiled.warnings = claimed.code_warnings;
   const auto compile = [&](const ClaimedTrace& program) {
     StageFiles files(options.dump, options.failures, program.trace.name, claimed.stage_files);
     PlannedTrace planned = compile_claimed(program, files, options);

@@ -39,7 +39,8 @@ struct PureForward {
   std::int64_t random_words = 0;  // the host adds this to the input `rng.offset` after every run
 };
 
-/// functionalize -> rng -> simplify, cse, dce (the last three not `as_traced`).
+/// functionalize -> rng -> simplify, cse, dce (the last three not `as_traced`). Under the policy `none` tags are left behind: the
+/// trace is what it would be without them.
 PureForward make_pure(const Trace& forward, const CompileOptions& options);
 
 /// decompose, simplify, cse, dce -> claim -> recompute -> schedule -> memory plan: of a pure trace; `as_traced` decompose ->
@@ -91,11 +92,12 @@ struct TrainingTraces {
   JointTrace joint;
   StepTrace step;
   std::optional<Trace> accumulate;
-  std::vector<std::string> lost_wishes;  // see lost_wish_warnings
+  std::vector<std::string> code_warnings;  // about what the model's code wants of values and regions: see recompute/warnings.h
 };
 TrainingTraces trace_training(const TrainingRequest& request, const CompileOptions& options);
 
-/// A training step up to the claim, which is the same under every recompute policy.
+/// A training step up to the claim, which is the same under every recompute policy that heeds tags, and under `none` too where the
+/// model has none.
 struct ClaimedTraining {
   ClaimedTrace step;
   std::optional<ClaimedTrace> accumulate;
@@ -104,7 +106,7 @@ struct ClaimedTraining {
   std::size_t forward_outputs = 0;
   bool has_grad_norm = false;
   std::int64_t random_words = 0;
-  std::vector<std::string> lost_wishes;
+  std::vector<std::string> code_warnings;
 };
 ClaimedTraining claim_training(const TrainingTraces& traces, const CompileOptions& options);
 

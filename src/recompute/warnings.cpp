@@ -31,10 +31,6 @@ class Warner {
   std::vector<std::string> run() {
     read_regions();
     read_tags();
-    if (policy_.kind == Kind::none) {
-      passed_over();
-      return std::move(warnings_);
-    }
     for (std::size_t i = 0; i < trace_.values.size(); ++i) by_name_.emplace(trace_.values[i].name, ValueId(i));
     without_effect();
     unused_list_entries();
@@ -42,6 +38,14 @@ class Warner {
     idle_regions();
     idle_tags();
     slow_copies();
+    return std::move(warnings_);
+  }
+
+  /// Those about `none` alone.
+  std::vector<std::string> run_none() {
+    read_regions();
+    read_tags();
+    passed_over();
     return std::move(warnings_);
   }
 
@@ -287,7 +291,10 @@ std::vector<std::string> lost_wish_warnings(const Trace& written, const Trace& p
   return warnings;
 }
 
+std::vector<std::string> passed_over_warnings(const Trace& written) { return Warner(written, RecomputeOptions(), RecomputePlan()).run_none(); }
+
 std::vector<std::string> plan_warnings(const Trace& trace, const RecomputeOptions& options, const RecomputePlan& plan) {
+  if (options.policy.kind == Kind::none) return {};
   return Warner(trace, options, plan).run();
 }
 

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
+#include <string>
 
 #include "base/bytes.h"
 #include "base/thread_pool.h"
@@ -16,11 +18,13 @@
 #include "io/directory.h"
 #include "io/file_write.h"
 #include "ir/parser.h"
+#include "ir/printer.h"
 #include "ops/builders.h"
 #include "ops/custom_field.h"
 #include "ops/eval_context.h"
 #include "ops/op_table.h"
 #include "ops/type_check.h"
+#include "recompute/policy.h"
 #include "support/expect_error.h"
 #include "support/sample_traces.h"
 #include "support/temporary_directory.h"
@@ -193,6 +197,48 @@ TEST(Compile, UpdatesLieInTheirSlotsWithoutCopies) {
   for (const Node& node : compiled.step.claimed.trace.nodes) EXPECT_NE(node.opcode, op::copy);
   EXPECT_EQ(compiled.random_words, 32) << "30 draws, in blocks of 4";
   EXPECT_GT(compiled.saved.bytes, 0);
+}
+
+/// Values that passes do without, one equal to another, and one that is drawn; `tag` on each, if any.
+TrainingRequest chain(std::optional<TagKind> tag) {
+  TrainingRequest request;
+  Trace& trace = request.forward;
+  trace.name = "forward";
+  Builder b(trace);
+  const auto tagged = [&](ValueId value) {
+    if (tag) trace[value].tags.push_back({*tag, "test"});
+    return value;
+  };
+  const ValueId w = trace.add_input(f32({4, 6}), Role::param, "w");
+  const ValueId x = trace.add_input(f32({6, 4}), Role::batch, "x");
+  const ValueId turned = ops::permute(b, tagged(ops::permute(b, w, {1, 0})), {1, 0});
+  const ValueId grouped = ops::reshape(b, tagged(ops::reshape(b, turned, {2, 12})), {4, 6});
+  const ValueId exact = ops::cast(b, tagged(ops::cast(b, grouped, DType::float64)), DType::float32);
+  const ValueId rectified = ops::unary(b, op::relu, tagged(ops::unary(b, op::relu, exact)));
+  const ValueId product = tagged(ops::matmul(b, rectified, x));
+  const ValueId once = tagged(ops::exp(b, product));
+  const ValueId twice = tagged(ops::exp(b, product));
+  const ValueId dropped = tagged(ops::dropout(b, ops::add(b, once, twice), 0.5));
+  tagged(ops::tanh(b, dropped));  // read by nothing
+  trace.outputs = {ops::mean(b, dropped)};
+  return request;
+}
+
+TEST(Compile, TagsAloneChangeNothing) {
+  const auto step = [](std::optional<TagKind> tag, const char* policy) {
+    CompileOptions options = options_with();
+    options.recompute.policy = parse_policy(policy);
+    const CompiledTraining compiled = compile_training(chain(tag), options);
+    if (options.recompute.policy.kind == PolicySpec::Kind::none) {
+      EXPECT_EQ(compiled.warnings.size(), tag ? 1U : 0U);
+    }
+    return print_trace(compiled.step.claimed.trace);
+  };
+  const std::string expected = step({}, "none");
+  for (const TagKind tag : {TagKind::must_save, TagKind::prefer_save, TagKind::prefer_recompute, TagKind::offload}) {
+    EXPECT_EQ(step(tag, "none"), expected);
+  }
+  EXPECT_NE(step(TagKind::prefer_recompute, "tags"), expected);
 }
 
 TEST(Compile, DumpsEveryStage) {

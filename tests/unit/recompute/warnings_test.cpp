@@ -84,13 +84,15 @@ TEST(RecomputeWarnings, APolicyWithoutEffect) {
 }
 
 TEST(RecomputeWarnings, NonePassesOverWishesInCode) {
-  EXPECT_EQ(recompute(model(3, RegionPolicy{RegionPolicy::Kind::full, {}}), "none").warnings,
+  EXPECT_EQ(passed_over_warnings(model(3, RegionPolicy{RegionPolicy::Kind::full, {}}).trace),
             Warnings{"recompute none passes over the policies of regions in the model's code: block0 is full (and 2 more); "
                      "recompute tags follows them"});
   const auto tagged = model(1, {}, [](Tracer& tracer, const Tensor& h) { tracer.tag(h, TagKind::must_save); });
-  EXPECT_EQ(recompute(tagged, "none").warnings,
+  EXPECT_EQ(passed_over_warnings(tagged.trace),
             Warnings{"recompute none passes over tags in the model's code: %silu is must_save; recompute tags follows "
                      "them"});
+  EXPECT_EQ(passed_over_warnings(model(3).trace), Warnings{});
+  EXPECT_EQ(recompute(tagged, "none").warnings, Warnings{});
   EXPECT_EQ(recompute(tagged, "full").warnings, Warnings{});
 }
 
