@@ -44,6 +44,22 @@ ScaleAndLeast part_of(const std::byte* scales, std::int64_t part, float d, float
   return {d * static_cast<float>(scale), m * static_cast<float>(least)};
 }
 
+/// The eight parts of 32 elements of a block that begins with d, m and the scales: d scale q - m least. q: four bits from `low`, and one
+/// from `fifth` where there is a fifth.
+void decode_parts(const std::byte* block, const std::byte* low, const std::byte* fifth, float* values) {
+  const float d = half_at(block);
+  const float m = half_at(block + 2);
+  for (std::int64_t part = 0; part < 8; ++part, values += kBlock) {
+    const auto [scale, least] = part_of(block + 4, part, d, m);
+    const std::byte* const bits = low + part / 2 * 32;
+    for (std::int64_t j = 0; j < kBlock; ++j) {
+      const int four = part % 2 == 0 ? low_bits(bits[j]) : high_bits(bits[j]);
+      const int upper = fifth == nullptr ? 0 : (number(fifth[j]) >> part & 1) << 4;
+      values[j] = scale * static_cast<float>(four + upper) - least;
+    }
+  }
+}
+
 /// What the sixteen codes of the non-linear types stand for.
 constexpr std::array<float, 16> kNonLinear = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
 
@@ -139,36 +155,13 @@ void decode_q3_k(const std::byte* blocks, std::int64_t count, float* values) {
   }
 }
 
-/// Four bits an element: d scale q - m least, for 32 elements at a time.
 void decode_q4_k(const std::byte* blocks, std::int64_t count, float* values) {
-  for (std::int64_t b = 0; b < count; ++b, blocks += 144) {
-    const float d = half_at(blocks);
-    const float m = half_at(blocks + 2);
-    for (std::int64_t part = 0; part < 8; ++part, values += kBlock) {
-      const auto [scale, least] = part_of(blocks + 4, part, d, m);
-      const std::byte* const bits = blocks + 16 + part / 2 * 32;
-      for (std::int64_t j = 0; j < kBlock; ++j) {
-        values[j] = scale * static_cast<float>(part % 2 == 0 ? low_bits(bits[j]) : high_bits(bits[j])) - least;
-      }
-    }
-  }
+  for (std::int64_t b = 0; b < count; ++b, blocks += 144, values += kSuperBlock) decode_parts(blocks, blocks + 16, nullptr, values);
 }
 
 /// As Q4_K, with fifth bits apart.
 void decode_q5_k(const std::byte* blocks, std::int64_t count, float* values) {
-  for (std::int64_t b = 0; b < count; ++b, blocks += 176) {
-    const float d = half_at(blocks);
-    const float m = half_at(blocks + 2);
-    for (std::int64_t part = 0; part < 8; ++part, values += kBlock) {
-      const auto [scale, least] = part_of(blocks + 4, part, d, m);
-      const std::byte* const bits = blocks + 48 + part / 2 * 32;
-      for (std::int64_t j = 0; j < kBlock; ++j) {
-        const int low = part % 2 == 0 ? low_bits(bits[j]) : high_bits(bits[j]);
-        const int fifth = (number(blocks[16 + j]) >> part & 1) << 4;
-        values[j] = scale * static_cast<float>(low + fifth) - least;
-      }
-    }
-  }
+  for (std::int64_t b = 0; b < count; ++b, blocks += 176, values += kSuperBlock) decode_parts(blocks, blocks + 48, blocks + 16, values);
 }
 
 /// 16 signed scales, six bits an element, the upper two apart: d scale (q - 32), for 16 elements at a time.
