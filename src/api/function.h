@@ -40,8 +40,7 @@ class Function {
   /// there is none of this name, or T is not its dtype.
   template <class T>
   std::span<const T> output(std::string_view name) const {
-    const std::span<const std::byte> bytes = output_bytes(name, dtype_of<T>());
-    return {reinterpret_cast<const T*>(bytes.data()), bytes.size() / sizeof(T)};
+    return elements_of<const T>(output_bytes(name, dtype_of<T>()));
   }
   /// Names and types of the outputs.
   const std::vector<TensorSpec>& outputs() const;

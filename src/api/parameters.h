@@ -33,8 +33,7 @@ class Parameters {
   /// nearest), or T is not its dtype.
   template <class T>
   std::span<const T> read(std::string_view name) const {
-    const std::span<const std::byte> bytes = read_bytes(name, dtype_of<T>());
-    return {reinterpret_cast<const T*>(bytes.data()), bytes.size() / sizeof(T)};
+    return elements_of<const T>(read_bytes(name, dtype_of<T>()));
   }
   /// The elements widened to float.
   std::vector<float> read_floats(std::string_view name) const;

@@ -80,8 +80,7 @@ class Step {
   /// Elements of an output of the last run: see Function::output. Also "loss".
   template <class T>
   std::span<const T> output(std::string_view name) const {
-    const std::span<const std::byte> bytes = output_bytes(name, dtype_of<T>());
-    return {reinterpret_cast<const T*>(bytes.data()), bytes.size() / sizeof(T)};
+    return elements_of<const T>(output_bytes(name, dtype_of<T>()));
   }
   const std::vector<TensorSpec>& outputs() const;
   Parameters parameters() const;

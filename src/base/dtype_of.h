@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// From C++ types to dtypes.
+// From C++ types to dtypes, and from bytes to elements of a type.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <type_traits>
 
 #include "base/dtype.h"
@@ -19,6 +21,12 @@ constexpr DType dtype_of() {
   if constexpr (std::is_same_v<T, std::int32_t>) return DType::int32;
   if constexpr (std::is_same_v<T, std::int64_t>) return DType::int64;
   if constexpr (std::is_same_v<T, bool>) return DType::boolean;
+}
+
+/// The elements of T that lie in `bytes`, aligned for them; const T of const bytes.
+template <class T>
+std::span<T> elements_of(std::span<std::conditional_t<std::is_const_v<T>, const std::byte, std::byte>> bytes) {
+  return {reinterpret_cast<T*>(bytes.data()), bytes.size() / sizeof(T)};
 }
 
 }  // namespace reprise

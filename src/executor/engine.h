@@ -12,6 +12,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/dtype_of.h"
 #include "base/target.h"
 #include "executor/compiled_trace.h"
 #include "executor/program.h"
@@ -79,8 +80,7 @@ class Engine {
   /// The same as elements of T.
   template <class T>
   std::span<T> values(std::string_view name) {
-    const std::span<std::byte> all = bytes(name);
-    return {reinterpret_cast<T*>(all.data()), all.size() / sizeof(T)};
+    return elements_of<T>(bytes(name));
   }
 
   const EngineLayout& layout() const { return layout_; }

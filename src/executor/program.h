@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/dtype_of.h"
 #include "executor/claim_trace.h"
 #include "executor/compiled_trace.h"
 #include "executor/executor.h"
@@ -101,7 +102,7 @@ class Program {
   template <class T>
   static std::span<T> elements(std::span<std::conditional_t<std::is_const_v<T>, const std::byte, std::byte>> bytes) {
     check_size(bytes.size(), sizeof(T));
-    return {reinterpret_cast<T*>(bytes.data()), bytes.size() / sizeof(T)};
+    return elements_of<T>(bytes);
   }
   static void check_size(std::size_t bytes, std::size_t size);
   void run_step(const Step& step);
