@@ -8,7 +8,6 @@
 #include <chrono>
 #include <string>
 
-#include "base/target.h"
 #include "compiler/compile.h"
 #include "executor/executor_list.h"
 #include "memory/memory_plan.h"
@@ -38,19 +37,11 @@ class Stages {
   benchmark::State& state_;
 };
 
-CompileOptions compile_options(const std::string& policy) {
-  CompileOptions options;
-  options.target = detect_target();
-  options.threads = options.target.cores;
-  options.executors = make_executor_list();
-  options.recompute.policy = parse_policy(policy);
-  return options;
-}
-
 void compile(benchmark::State& state, const std::string& policy) {
   GptConfig config = named_config("gpt3-175b");
   config.n_layer = state.range(0);
-  const CompileOptions options = compile_options(policy);
+  CompileOptions options = host_options(make_executor_list());
+  options.recompute.policy = parse_policy(policy);
   const ClaimNode claim = [&](Node& node, std::span<const TensorType> inputs, std::span<const TensorType> outputs) {
     return claim_node(node, inputs, outputs, options.executors, options.target, options.threads);
   };

@@ -257,9 +257,7 @@ class Checker {
 
   void compiled() {
     const SampledOp op = sampled_op(opcode_, sample_);
-    CompileOptions options;
-    options.target = detect_target();
-    options.executors = make_executor_list("loops,reference");
+    const CompileOptions options = host_options(make_executor_list("loops,reference"), 1);
     EngineOptions engine_options;
     engine_options.target = options.target;
     engine_options.executors = options.executors;

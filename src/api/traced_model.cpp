@@ -76,10 +76,8 @@ TracedModel trace_model(const Module& module, const FunctionSpec& function, DTyp
 CompileOptions compile_options(const ExecutionOptions& execution) {
   if (execution.threads < 0) throw UserError(fmt::format("threads cannot be negative; 0 is all processors: {}", execution.threads));
   if (execution.threads > kMostThreads) throw UserError(fmt::format("threads must be at most {}, not {}", kMostThreads, execution.threads));
-  CompileOptions compile;
-  compile.target = detect_target();
-  compile.threads = execution.threads == 0 ? compile.target.cores : execution.threads;
-  compile.executors = execution.executors.empty() ? make_executor_list() : make_executor_list(execution.executors);
+  const std::string_view executors = execution.executors.empty() ? kDefaultExecutors : execution.executors;
+  CompileOptions compile = host_options(make_executor_list(executors), execution.threads);
   compile.dump = execution.dump;
   return compile;
 }

@@ -14,11 +14,8 @@
 namespace reprise {
 
 CompileOptions compile_options(const ResolvedOptions& options) {
-  CompileOptions compile;
-  compile.target = detect_target();
-  compile.threads = options.has("threads") ? static_cast<int>(options.get_int("threads")) : 0;
-  if (compile.threads == 0) compile.threads = compile.target.cores;
-  compile.executors = make_executor_list(fmt::format("{}", fmt::join(options.get_list("executors"), ",")));
+  CompileOptions compile = host_options(make_executor_list(fmt::format("{}", fmt::join(options.get_list("executors"), ","))),
+                                        options.has("threads") ? static_cast<int>(options.get_int("threads")) : 0);
   if (options.has("dump")) compile.dump = options.get_text("dump");
   return compile;
 }

@@ -182,6 +182,14 @@ void take_plan(CompiledTraining& training, PlannedTrace& planned) {
 
 }  // namespace
 
+CompileOptions host_options(ExecutorList executors, int threads) {
+  CompileOptions options;
+  options.target = detect_target();
+  options.threads = threads == 0 ? options.target.cores : threads;
+  options.executors = std::move(executors);
+  return options;
+}
+
 PureForward make_pure(const Trace& forward, const CompileOptions& options) {
   StageFiles files = files_of(options, forward.name);
   files.dump("traced", forward);

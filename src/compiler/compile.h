@@ -33,6 +33,9 @@ struct CompileOptions {
   bool as_traced = false;
 };
 
+/// Options that compile for this machine, for `executors` in the order they are asked, and `threads`; 0: all of its processors.
+CompileOptions host_options(ExecutorList executors, int threads = 0);
+
 /// A forward trace made pure: no in-place node, no draw of the generator.
 struct PureForward {
   Trace trace;

@@ -36,10 +36,7 @@ void expect_same_gradients(GptConfig config) {
   options.config = config;
   options.block_size = std::min<std::int64_t>(config.block_size, 12);
   options.micro_batch_size = 2;
-  CompileOptions compile;
-  compile.target = detect_target();
-  compile.threads = 1;
-  compile.executors = {&onednn_executor(), &loops_executor()};
+  CompileOptions compile = host_options({&onednn_executor(), &loops_executor()}, 1);
   const RecomputeCheck check(options, compile, 3, RecomputeCheck::Compared::gradients);
   for (const char* const policy : {"none", "tags", "full", "layers:2", "ops", "alternate", "regions:block0", "auto"}) {
     RecomputeOptions recompute;

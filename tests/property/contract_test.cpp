@@ -66,10 +66,7 @@ HostTensor input_value(const Trace& trace, std::size_t index, const GptProgramOp
 TEST_P(Contract, LoopsEqualTheInterpreter) {
   const GptProgramOptions options = options_of(GetParam());
   for (const int threads : {1, 2}) {
-    CompileOptions compile;
-    compile.target = detect_target();
-    compile.threads = threads;
-    compile.executors = {&loops_executor()};
+    const CompileOptions compile = host_options({&loops_executor()}, threads);
     const GptPrograms programs = compile_gpt(options, compile);
     EngineOptions engine_options;
     engine_options.threads = threads;

@@ -81,11 +81,9 @@ void set_inputs(Program& program) {
 
 TEST_P(Peak, PredictedIsMeasuredAndNothingIsAllocated) {
   const PeakCase& test = GetParam();
-  CompileOptions compile;
-  compile.target = detect_target();
-  compile.threads = 2;
-  if (test.onednn) compile.executors.push_back(&onednn_executor());
-  compile.executors.push_back(&loops_executor());
+  ExecutorList executors = {&loops_executor()};
+  if (test.onednn) executors.insert(executors.begin(), &onednn_executor());
+  const CompileOptions compile = host_options(executors, 2);
   const GptPrograms programs = compile_gpt(options_of(test), compile);
 
   std::int64_t measured = 0;

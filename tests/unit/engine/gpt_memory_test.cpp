@@ -90,10 +90,7 @@ class GptEngine {
     trace_options.dtype = one.dtype;
     TracedProgram traced = trace_forward_loss(one.config, trace_options);
     states_ = std::move(traced.state);
-    CompileOptions options;
-    options.target = detect_target();
-    options.threads = threads;
-    options.executors = make_executor_list(executors);
+    const CompileOptions options = host_options(make_executor_list(executors), threads);
     TrainingRequest request;
     request.forward = std::move(traced.trace);
     request.adamw.max_norm = one.max_norm;

@@ -38,10 +38,9 @@ struct Scorable {
     request.micro_batch_size = rows;
     request.train = false;
     request.evaluate = request.packed = request.token_losses = true;
-    CompileOptions compile;
-    compile.target = detect_target();
-    compile.executors = {&loops_executor(), &reference_executor()};
-    if (onednn) compile.executors.insert(compile.executors.begin(), &onednn_executor());
+    ExecutorList executors = {&loops_executor(), &reference_executor()};
+    if (onednn) executors.insert(executors.begin(), &onednn_executor());
+    const CompileOptions compile = host_options(executors, 1);
     programs = compile_gpt(request, compile);
     EngineOptions engine_options;
     engine_options.target = compile.target;

@@ -112,8 +112,7 @@ TEST_P(FamilyFolder, TrainsAStep) {
   options.schedule = {.kind = ScheduleKind::constant, .peak = 1e-2, .total_steps = 1};
   options.max_steps = 1;
   options.eval_interval = 0;
-  options.compile.target = detect_target();
-  options.compile.executors = {&onednn_executor(), &loops_executor(), &reference_executor()};
+  options.compile = host_options({&onednn_executor(), &loops_executor(), &reference_executor()}, 1);
   Trainer(std::move(options), run, data, false).run();
 
   const auto before = stored_tensors(origin_);

@@ -35,10 +35,7 @@ GptProgramOptions options_of(const CheckCase& test) {
 }
 
 CompileOptions compile_with(const std::string& policy) {
-  CompileOptions compile;
-  compile.target = detect_target();
-  compile.threads = 2;
-  compile.executors = {&onednn_executor(), &loops_executor()};
+  CompileOptions compile = host_options({&onednn_executor(), &loops_executor()}, 2);
   compile.recompute.policy = parse_policy(policy);
   return compile;
 }

@@ -41,10 +41,7 @@ TEST(SmolLm2, MeanLossIsTheReferences) {
   options.block_size = static_cast<std::int64_t>(ids.size()) - 1;
   options.train = false;
   options.evaluate = true;
-  CompileOptions compile;
-  compile.target = detect_target();
-  compile.threads = compile.target.cores;
-  compile.executors = make_executor_list("loops,reference");
+  const CompileOptions compile = host_options(make_executor_list("loops,reference"));
   const GptPrograms programs = compile_gpt(options, compile);
   EngineOptions request;
   request.threads = compile.threads;

@@ -67,9 +67,7 @@ class TrainerTest : public ::testing::Test {
     o.eval_interval = 6;
     o.save_interval = 5;
     o.log_interval = 2;
-    o.compile.target = detect_target();
-    o.compile.threads = 1;
-    o.compile.executors = {&onednn_executor(), &loops_executor(), &reference_executor()};
+    o.compile = host_options({&onednn_executor(), &loops_executor(), &reference_executor()}, 1);
     o.resume_command = "reprise train --resume RUN";
     return o;
   }
