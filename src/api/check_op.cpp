@@ -258,10 +258,7 @@ class Checker {
   void compiled() {
     const SampledOp op = sampled_op(opcode_, sample_);
     const CompileOptions options = host_options(make_executor_list("loops,reference"), 1);
-    EngineOptions engine_options;
-    engine_options.target = options.target;
-    engine_options.executors = options.executors;
-    Engine engine({compile_trace(op.trace, options)}, engine_options);
+    Engine engine({compile_trace(op.trace, options)}, engine_options(options));
     Program& program = engine.program(op.trace.name);
     for (std::size_t i = 0; i < op.inputs.size(); ++i) program.set_input(i, op.inputs[i].bytes());
     program.run();

@@ -16,12 +16,8 @@ namespace reprise {
 std::shared_ptr<Session> start_session(std::vector<CompiledTrace> programs, std::span<const TracedModel* const> models,
                                        std::vector<StepParameter> trained, DType dtype, std::uint64_t seed,
                                        const ExecutionOptions& execution, const CompileOptions& compile) {
-  EngineOptions options;
-  options.threads = compile.threads;
-  options.target = compile.target;
-  options.executors = compile.executors;
+  EngineOptions options = engine_options(compile, "the programs of the model");
   options.available_bytes = execution.available_bytes;
-  options.what = "the programs of the model";
   auto session = std::make_shared<Session>();
   session->engine = std::make_unique<Engine>(std::move(programs), std::move(options));
   session->parameters = models.front()->program.parameters;

@@ -117,8 +117,7 @@ LoadedModel load(const ResolvedOptions& options, const WeightedModel& model, con
   const std::int64_t least = least_bytes(request);
   if (static_cast<std::uint64_t>(least) > available) require_memory(least, available, "evaluation (parameters alone)", "");
   LoadedModel loaded{compile_gpt(request, compile), nullptr};
-  EngineOptions engine = engine_options(compile);
-  engine.what = "evaluation";
+  EngineOptions engine = engine_options(compile, "evaluation");
   engine.available_bytes = available;
   if (static_cast<std::uint64_t>(lay_out_engine(loaded.programs.list()).peak_bytes()) > available) {
     engine.suggestion = smaller_command(options, request, compile, available);

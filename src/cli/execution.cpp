@@ -46,14 +46,6 @@ std::string save_list_text(const RecomputeOptions& recompute) {
   return fmt::format("save list {}: {}", recompute.save_list_name, names.empty() ? "empty" : fmt::format("{}", fmt::join(names, ", ")));
 }
 
-EngineOptions engine_options(const CompileOptions& compile) {
-  EngineOptions engine;
-  engine.threads = compile.threads;
-  engine.target = compile.target;
-  engine.executors = compile.executors;
-  return engine;
-}
-
 DType dtype_option(const ResolvedOptions& options) {
   if (!options.has("dtype")) return DType::float32;
   const std::string& name = options.get_text("dtype");

@@ -6,7 +6,6 @@
 #include <string>
 
 #include "compiler/compile.h"
-#include "executor/engine.h"
 #include "nn/gpt_config.h"
 #include "options/resolved_options.h"
 #include "reprise/types.h"
@@ -26,9 +25,6 @@ RecomputeOptions recompute_options(const ResolvedOptions& options, const GptConf
 
 /// The save list that the policy goes by: whose it is, and its ops; empty for policies without one.
 std::string save_list_text(const RecomputeOptions& recompute);
-
-/// Engine options that go with them.
-EngineOptions engine_options(const CompileOptions& compile);
 
 /// The option `dtype`; float32 where the command has none.
 DType dtype_option(const ResolvedOptions& options);

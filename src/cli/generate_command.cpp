@@ -50,9 +50,7 @@ int run_generate(const ResolvedOptions& options) {
   size_passes(request, static_cast<std::int64_t>(start.size()), count);
   const CompileOptions compile = compile_options(options);
   const GptPrograms programs = compile_gpt(request, compile);
-  EngineOptions engine_request = engine_options(compile);
-  engine_request.what = "generation";
-  Engine engine(programs.list(), engine_request);
+  Engine engine(programs.list(), engine_options(compile, "generation"));
   load_tables(programs, engine);
   load_model_weights(folder, model, parameter_slots(programs, engine));
 

@@ -66,9 +66,7 @@ int run_run_trace(const ResolvedOptions& options) {
   }
   const PureForward pure = make_pure(read_trace(options.get_text("file")), compile);
   const CompiledTrace compiled = compile_trace(pure.trace, compile);
-  EngineOptions engine_request = engine_options(compile);
-  engine_request.what = "the trace";
-  Engine engine({compiled}, engine_request);
+  Engine engine({compiled}, engine_options(compile, "the trace"));
   Program& program = engine.program(compiled.name);
 
   const Trace& trace = program.trace();

@@ -190,6 +190,15 @@ CompileOptions host_options(ExecutorList executors, int threads) {
   return options;
 }
 
+EngineOptions engine_options(const CompileOptions& compile, std::string what) {
+  EngineOptions engine;
+  engine.threads = compile.threads;
+  engine.target = compile.target;
+  engine.executors = compile.executors;
+  engine.what = std::move(what);
+  return engine;
+}
+
 PureForward make_pure(const Trace& forward, const CompileOptions& options) {
   StageFiles files = files_of(options, forward.name);
   files.dump("traced", forward);

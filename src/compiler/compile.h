@@ -14,6 +14,7 @@
 #include "base/target.h"
 #include "executor/claim_trace.h"
 #include "executor/compiled_trace.h"
+#include "executor/engine.h"
 #include "ir/trace.h"
 #include "optim/step.h"
 #include "recompute/solve.h"
@@ -35,6 +36,9 @@ struct CompileOptions {
 
 /// Options that compile for this machine, for `executors` in the order they are asked, and `threads`; 0: all of its processors.
 CompileOptions host_options(ExecutorList executors, int threads = 0);
+
+/// Options of an engine for programs compiled so. `what`: see EngineOptions.
+EngineOptions engine_options(const CompileOptions& compile, std::string what = "the step");
 
 /// A forward trace made pure: no in-place node, no draw of the generator.
 struct PureForward {

@@ -163,15 +163,11 @@ BenchmarkResult run_benchmark(const BenchmarkOptions& options) {
 
   const Clock::time_point compiling = Clock::now();
   const GptPrograms programs = compile_benchmark(options, available);
-  EngineOptions engine_options;
-  engine_options.threads = options.compile.threads;
-  engine_options.target = options.compile.target;
-  engine_options.executors = options.compile.executors;
-  engine_options.what = "the benchmark";
-  engine_options.available_bytes = available;
+  EngineOptions request = engine_options(options.compile, "the benchmark");
+  request.available_bytes = available;
   const std::int64_t needed = lay_out_engine(programs.list()).peak_bytes();
-  if (static_cast<std::uint64_t>(needed) > available) engine_options.suggestion = suggestion(options, available);
-  Engine engine(programs.list(), engine_options);
+  if (static_cast<std::uint64_t>(needed) > available) request.suggestion = suggestion(options, available);
+  Engine engine(programs.list(), request);
   result.compile_ms = ms_since(compiling);
   count_kernels(programs, result);
   result.persistent_bytes = engine.layout().persistent_bytes;

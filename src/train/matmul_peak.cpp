@@ -32,12 +32,7 @@ Trace product_trace() {
 double measure_matmul_peak(const CompileOptions& compile, double seconds) {
   CompileOptions quiet = compile;
   quiet.dump.clear();
-  EngineOptions options;
-  options.threads = compile.threads;
-  options.target = compile.target;
-  options.executors = compile.executors;
-  options.what = "measuring the matrix-product peak";
-  Engine engine({compile_trace(product_trace(), quiet)}, options);
+  Engine engine({compile_trace(product_trace(), quiet)}, engine_options(compile, "measuring the matrix-product peak"));
   Program& program = engine.program("matmul_peak");
   const std::vector<float> ones(static_cast<std::size_t>(kSide * kSide), 1.0F);
 

@@ -65,14 +65,9 @@ RecomputeCheck::RecomputeCheck(const GptProgramOptions& options, const CompileOp
 RecomputeCheck::Outputs RecomputeCheck::run(const RecomputeOptions& recompute) const {
   CompileOptions compile = compile_;
   compile.recompute = recompute;
-  EngineOptions engine_options;
-  engine_options.threads = compile.threads;
-  engine_options.target = compile.target;
-  engine_options.executors = compile.executors;
-  engine_options.what = "the check of the recompute policy";
   std::vector<CompiledTrace> programs;
   programs.push_back(compile_trace(trace_, compile));
-  Engine engine(std::move(programs), engine_options);
+  Engine engine(std::move(programs), engine_options(compile, "the check of the recompute policy"));
   for (const InitialState& table : model_.tables) {
     if (engine.find_slot(table.name) != nullptr) copy_bytes(engine.bytes(table.name), table.bytes);
   }

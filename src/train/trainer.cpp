@@ -97,12 +97,8 @@ GptPrograms compile_run(const TrainerOptions& options, bool evaluate, bool resum
   }
 }
 
-EngineOptions engine_options(const TrainerOptions& options, const GptPrograms& programs, bool resumed) {
-  EngineOptions engine;
-  engine.threads = options.compile.threads;
-  engine.target = options.compile.target;
-  engine.executors = options.compile.executors;
-  engine.what = "training";
+EngineOptions training_engine_options(const TrainerOptions& options, const GptPrograms& programs, bool resumed) {
+  EngineOptions engine = engine_options(options.compile, "training");
   const std::uint64_t available = available_memory_bytes();
   engine.available_bytes = available;
   if (static_cast<std::uint64_t>(lay_out_engine(programs.list()).peak_bytes()) > available && !resumed) {
@@ -176,7 +172,7 @@ struct Trainer::State {
         train_rows(packing_of(&data.train)),
         validation_rows(packing_of(data.validation ? &*data.validation : nullptr)),
         programs(compile_run(options, data.validation.has_value(), resume)),
-        engine(programs.list(), engine_options(options, programs, resume)),
+        engine(programs.list(), training_engine_options(options, programs, resume)),
         steps(programs, engine, options, data.train.tokens(), train_rows ? &*train_rows : nullptr),
         probe(programs, engine, options.adamw),
         printer([this](std::string_view text) { if (options.out) options.out(text); }, options.style),

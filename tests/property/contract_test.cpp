@@ -68,11 +68,7 @@ TEST_P(Contract, LoopsEqualTheInterpreter) {
   for (const int threads : {1, 2}) {
     const CompileOptions compile = host_options({&loops_executor()}, threads);
     const GptPrograms programs = compile_gpt(options, compile);
-    EngineOptions engine_options;
-    engine_options.threads = threads;
-    engine_options.target = compile.target;
-    engine_options.executors = compile.executors;
-    Engine engine(programs.list(), engine_options);
+    Engine engine(programs.list(), engine_options(compile));
     initialize_weights(programs, 1, engine);
     load_tables(programs, engine);
     Program& step = engine.program("step");

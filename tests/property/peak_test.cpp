@@ -91,11 +91,7 @@ TEST_P(Peak, PredictedIsMeasuredAndNothingIsAllocated) {
   bool storage_on_top = false;
   // A byte that happens to equal one pattern differs from the other.
   for (const std::byte pattern : {std::byte{0xA5}, std::byte{0x5A}}) {
-    EngineOptions engine_options;
-    engine_options.threads = compile.threads;
-    engine_options.target = compile.target;
-    engine_options.executors = compile.executors;
-    Engine engine(programs.list(), engine_options);
+    Engine engine(programs.list(), engine_options(compile));
     arena = engine.layout().arena_bytes;
     EXPECT_EQ(engine.predicted_peak_bytes(), arena + engine.layout().library_bytes);
     EXPECT_EQ(engine.addressed_bytes(), arena);

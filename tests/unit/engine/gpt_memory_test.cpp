@@ -100,11 +100,7 @@ class GptEngine {
     std::vector<CompiledTrace> programs;
     programs.push_back(std::move(compiled.step));
     if (compiled.accumulate) programs.push_back(std::move(*compiled.accumulate));
-    EngineOptions engine_options;
-    engine_options.threads = threads;
-    engine_options.target = options.target;
-    engine_options.executors = options.executors;
-    engine_ = std::make_unique<Engine>(std::move(programs), std::move(engine_options));
+    engine_ = std::make_unique<Engine>(std::move(programs), engine_options(options));
   }
 
   Engine& engine() { return *engine_; }

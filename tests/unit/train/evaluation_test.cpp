@@ -42,10 +42,7 @@ struct Scorable {
     if (onednn) executors.insert(executors.begin(), &onednn_executor());
     const CompileOptions compile = host_options(executors, 1);
     programs = compile_gpt(request, compile);
-    EngineOptions engine_options;
-    engine_options.target = compile.target;
-    engine_options.executors = compile.executors;
-    engine = std::make_unique<Engine>(programs.list(), engine_options);
+    engine = std::make_unique<Engine>(programs.list(), engine_options(compile));
     load_tables(programs, *engine);
     initialize_weights(programs, 3, *engine);
   }

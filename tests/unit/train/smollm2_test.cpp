@@ -43,11 +43,7 @@ TEST(SmolLm2, MeanLossIsTheReferences) {
   options.evaluate = true;
   const CompileOptions compile = host_options(make_executor_list("loops,reference"));
   const GptPrograms programs = compile_gpt(options, compile);
-  EngineOptions request;
-  request.threads = compile.threads;
-  request.target = compile.target;
-  request.executors = compile.executors;
-  Engine engine(programs.list(), request);
+  Engine engine(programs.list(), engine_options(compile));
   load_tables(programs, engine);
   load_model_weights(path, model, parameter_slots(programs, engine));
   Program& eval = engine.program("eval");

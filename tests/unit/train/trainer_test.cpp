@@ -290,10 +290,7 @@ TEST_F(TrainerTest, AStopSignalEndsAValidation) {
   request.train = false;
   request.evaluate = true;
   const GptPrograms programs = compile_gpt(request, o.compile);
-  EngineOptions engine_options;
-  engine_options.target = o.compile.target;
-  engine_options.executors = o.compile.executors;
-  Engine engine(programs.list(), engine_options);
+  Engine engine(programs.list(), engine_options(o.compile));
   load_tables(programs, engine);
   initialize_weights(programs, o.seed, engine);
   const ValidationBatches batches(data.validation->tokens().size(), o.block_size, 1);
