@@ -7,10 +7,8 @@
 #include "nn/gpt_trace.h"
 #include "support/recompute_case.h"
 
-namespace reprise {
+namespace reprise::test {
 namespace {
-
-using test::Recomputed;
 
 SaveList list_of(const GptConfig& config) { return save_list_of(model_save_list(config).ops, "a model's list"); }
 
@@ -52,12 +50,12 @@ TEST(ModelSaveList, OfExpertsKeepsWhatTheRouterMade) {
   for (const std::int64_t groups : {0, 2}) {
     const GptConfig config = with_experts(groups);
     const Trace forward = trace_forward_loss(config, {.batch = 1, .length = 8}).trace;
-    const ClaimedTrace joint = claim_trace(test::clean_joint(forward), test::reference_only(), Target{}, 1);
+    const ClaimedTrace joint = claim_trace(clean_joint(forward), reference_only(), Target{}, 1);
     RecomputeOptions options;
     options.policy = parse_policy("ops");
-    const Recomputed usual = test::recompute(joint, options, false);
+    const Recomputed usual = recompute(joint, options, false);
     options.save_list = list_of(config);
-    const Recomputed own = test::recompute(joint, options, false);
+    const Recomputed own = recompute(joint, options, false);
     EXPECT_GT(usual.count(op::scatter_add, Phase::recompute), 0) << groups;
     EXPECT_EQ(own.count(op::scatter_add, Phase::recompute), 0) << groups;
     EXPECT_EQ(own.count(op::softmax, Phase::recompute), 0) << groups;
@@ -68,4 +66,4 @@ TEST(ModelSaveList, OfExpertsKeepsWhatTheRouterMade) {
 }
 
 }  // namespace
-}  // namespace reprise
+}  // namespace reprise::test

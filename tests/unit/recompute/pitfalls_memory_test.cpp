@@ -12,14 +12,8 @@
 #include "support/sample_traces.h"
 #include "unit/engine/allocation_count.h"
 
-namespace reprise {
+namespace reprise::test {
 namespace {
-
-using test::batch_input;
-using test::joint_of;
-using test::kSmall;
-using test::Recomputed;
-using test::recompute;
 
 struct Layer : Module {
   explicit Layer(std::int64_t width) {
@@ -49,7 +43,7 @@ std::function<void(Tracer&)> stack(int layers, int rounds, std::int64_t width = 
 
 /// Transient bytes of the stack with its regions at work.
 std::int64_t stack_bytes(int layers, int rounds) {
-  return test::transient_bytes(recompute(joint_of(stack(layers, rounds)), "tags", false).applied);
+  return transient_bytes(recompute(joint_of(stack(layers, rounds)), "tags", false).applied);
 }
 
 constexpr std::int64_t kActivation = 32 * 64 * 4;
@@ -59,14 +53,14 @@ constexpr std::int64_t kRoom = 4096;  // for alignment
 /// Transient bytes of the whole pipeline's program.
 std::int64_t compiled_bytes(const Trace& joint, const char* policy, bool as_traced) {
   CompileOptions options;
-  options.executors = test::reference_only();
+  options.executors = reference_only();
   options.recompute.policy = parse_policy(policy);
   options.as_traced = as_traced;
   return compile_trace(joint, options).plan.transient_bytes;
 }
 
 TEST(PitfallsOfMemory, FiveRegionsOfLinearNormAndGeluTakeNoMoreThanNodeByNode) {
-  const Trace joint = test::joint_trace_of(stack(5, 1, 2048, 8192));
+  const Trace joint = joint_trace_of(stack(5, 1, 2048, 8192));
   const std::int64_t compiled = compiled_bytes(joint, "tags", false);
   EXPECT_LE(compiled, compiled_bytes(joint, "tags", true));
   EXPECT_LT(compiled, compiled_bytes(joint, "none", false));
@@ -114,23 +108,23 @@ TEST(PitfallsOfMemory, ARegionThatEndsInAnOpThatKeepsItsOutputsTakesTheSameMemor
   EXPECT_EQ(result.saved_bytes(), 0) << "the region's input, which is the step's, is all that it keeps";
 
   std::vector<CompiledTrace> programs;
-  programs.push_back(test::planned(result.applied));
-  Engine engine(std::move(programs), test::engine_options(test::reference_only()));
+  programs.push_back(planned(result.applied));
+  Engine engine(std::move(programs), engine_options(reference_only()));
   Program& program = engine.program("step");
-  const std::vector<HostTensor> inputs = random_inputs(result.applied.trace, 7);
+  const std::vector<HostTensor> inputs = reprise::random_inputs(result.applied.trace, 7);
   std::vector<std::byte> first;
   long live = 0;
   for (int step = 0; step < 1000; ++step) {
-    test::set_all(engine, program, inputs);
+    set_all(engine, program, inputs);
     program.run();
     const std::span<const std::byte> gradient = program.output(1);
     if (step == 0) {
       first.assign(gradient.begin(), gradient.end());
-      live = test::live_allocation_count();
+      live = live_allocation_count();
     }
     ASSERT_TRUE(equal_bytes(gradient, first)) << "step " << step;
   }
-  EXPECT_EQ(test::live_allocation_count(), live);
+  EXPECT_EQ(live_allocation_count(), live);
   EXPECT_EQ(engine.addressed_bytes(), engine.predicted_peak_bytes());
 }
 
@@ -157,7 +151,7 @@ TEST(PitfallsOfMemory, ABlockAtTwoTokenCountsInOneStepComputesEachAgainAtItsOwn)
 
 TEST(PitfallsOfMemory, TheFirstOfTwoTokenCountsRunsOnAsItWasCompiled) {
   const auto joint = [](const char* name, std::int64_t tokens) {
-    Trace trace = test::joint_trace_of([&](Tracer& tracer) {
+    Trace trace = joint_trace_of([&](Tracer& tracer) {
       const Linear first(16, 32, true, kSmall);
       const Linear second(32, 16, true, kSmall);
       const Tensor x = batch_input(tracer, {tokens, 16});
@@ -169,18 +163,18 @@ TEST(PitfallsOfMemory, TheFirstOfTwoTokenCountsRunsOnAsItWasCompiled) {
       tracer.output(y.square().sum());
     });
     trace.name = name;
-    return recompute(claim_trace(trace, test::reference_only(), Target{}, 1), "tags");
+    return recompute(claim_trace(trace, reference_only(), Target{}, 1), "tags");
   };
   const Recomputed of_8 = joint("of_8", 8);
   const Recomputed of_3 = joint("of_3", 3);
   std::vector<CompiledTrace> programs;
-  programs.push_back(test::planned(of_8.applied));
-  programs.push_back(test::planned(of_3.applied));
-  Engine engine(std::move(programs), test::engine_options(test::reference_only()));
+  programs.push_back(planned(of_8.applied));
+  programs.push_back(planned(of_3.applied));
+  Engine engine(std::move(programs), engine_options(reference_only()));
   const auto expect_right = [&](const Recomputed& one) {
-    const std::vector<HostTensor> inputs = random_inputs(one.applied.trace, 11);
+    const std::vector<HostTensor> inputs = reprise::random_inputs(one.applied.trace, 11);
     Program& program = engine.program(one.applied.trace.name);
-    test::set_all(engine, program, inputs);
+    set_all(engine, program, inputs);
     program.run();
     const std::vector<HostTensor> expected = interpret(one.claimed.trace, inputs);
     for (std::size_t o = 0; o < expected.size(); ++o) {
@@ -194,4 +188,4 @@ TEST(PitfallsOfMemory, TheFirstOfTwoTokenCountsRunsOnAsItWasCompiled) {
 }
 
 }  // namespace
-}  // namespace reprise
+}  // namespace reprise::test

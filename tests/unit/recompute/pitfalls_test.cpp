@@ -4,14 +4,8 @@
 
 #include "support/recompute_models.h"
 
-namespace reprise {
+namespace reprise::test {
 namespace {
-
-using test::batch_input;
-using test::joint_of;
-using test::kSmall;
-using test::Recomputed;
-using test::recompute;
 
 TEST(Pitfalls, DropoutBetweenTwoLinearsHasTheSameBitsUnderEveryPolicy) {
   const ClaimedTrace joint = joint_of([](Tracer& tracer) {
@@ -84,7 +78,7 @@ std::vector<HostTensor> with_saved_changed(bool input_changes, bool functional, 
     const Tensor x = batch_input(tracer, {8, 16});
     const Tensor y = checkpoint(tracer, "block", [&] {
       Tensor h = linear(x);
-      Tensor z = input_changes ? test::square_saving_input(h) : test::exp_saving_output(h);
+      Tensor z = input_changes ? square_saving_input(h) : exp_saving_output(h);
       Tensor& changed = input_changes ? h : z;
       if (functional) changed = changed + 1.0;
       else changed.add_(1.0);
@@ -169,4 +163,4 @@ TEST(Pitfalls, ARouterThatSeesOnlyTiesChoosesTheSameExpertsInForwardAndBackward)
 }
 
 }  // namespace
-}  // namespace reprise
+}  // namespace reprise::test

@@ -9,7 +9,7 @@
 #include "support/expect_error.h"
 #include "support/recompute_models.h"
 
-namespace reprise {
+namespace reprise::test {
 namespace {
 
 TEST(RecomputePolicy, PrintsAndParses) {
@@ -59,11 +59,11 @@ TEST(RecomputePlanText, PrintsAndParses) {
 }
 
 TEST(RecomputePlanText, WithoutEntriesIsAPlanOfNoneAlone) {
-  const ClaimedTrace claimed = test::joint_of([](Tracer& tracer) {
+  const ClaimedTrace claimed = joint_of([](Tracer& tracer) {
     const Linear linear(8, 8, false, test::kSmall);
     tracer.output(linear(test::batch_input(tracer, {4, 8})).silu().square().sum());
   });
-  RecomputePlan plan = test::recompute(claimed, "none").plan;
+  RecomputePlan plan = recompute(claimed, "none").plan;
   EXPECT_NO_THROW(validate_plan(claimed.trace, plan, "mine.txt"));
   plan.policy = "full";  // the entries of which are lost
   EXPECT_USER_ERROR(validate_plan(claimed.trace, plan, "mine.txt"), "in mine.txt is not right: ");
@@ -71,16 +71,16 @@ TEST(RecomputePlanText, WithoutEntriesIsAPlanOfNoneAlone) {
 }
 
 TEST(RecomputePlanText, OfAnotherTraceNamesTheFileAndWhatToCompare) {
-  const ClaimedTrace claimed = test::joint_of([](Tracer& tracer) {
-    const Linear linear(8, 8, false, test::kSmall);
-    tracer.output(linear(test::batch_input(tracer, {4, 8})).silu().square().sum());
+  const ClaimedTrace claimed = joint_of([](Tracer& tracer) {
+    const Linear linear(8, 8, false, kSmall);
+    tracer.output(linear(batch_input(tracer, {4, 8})).silu().square().sum());
   });
-  RecomputePlan plan = test::recompute(claimed, "auto").plan;
+  RecomputePlan plan = recompute(claimed, "auto").plan;
   RecomputeOptions options;
   options.policy = parse_policy("file:mine.txt");
   const auto read = [&](const RecomputePlan& written) {
     options.plan_text = written.str();
-    test::recompute(claimed, options);
+    recompute(claimed, options);
   };
   EXPECT_NO_THROW(read(plan));
   RecomputePlan changed = plan;
@@ -111,4 +111,4 @@ TEST(RecomputePlanText, SaysWhatIsWrongAndWhere) {
 }
 
 }  // namespace
-}  // namespace reprise
+}  // namespace reprise::test

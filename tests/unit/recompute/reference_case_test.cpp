@@ -7,14 +7,14 @@
 #include "ops/cost.h"
 #include "support/recompute_models.h"
 
-namespace reprise {
+namespace reprise::test {
 namespace {
 
 struct Block : Module {
   Block() {
-    gate = add_module("gate", Linear(512, 512, false, test::kSmall));
-    wq = add_module("wq", Linear(512, 512, false, test::kSmall));
-    output = add_module("output", Linear(512, 1024, false, test::kSmall));
+    gate = add_module("gate", Linear(512, 512, false, kSmall));
+    wq = add_module("wq", Linear(512, 512, false, kSmall));
+    output = add_module("output", Linear(512, 1024, false, kSmall));
   }
   Tensor operator()(const Tensor& x) const { return output(wq(gate(x))); }
   Linear gate, wq, output;
@@ -41,7 +41,7 @@ Counted count(const std::string& policy, bool early_stop = true, bool compat_eag
   options.policy = parse_policy(policy);
   options.early_stop = early_stop;
   options.compat_eager = compat_eager;
-  const test::Recomputed result = test::recompute(test::joint_of(model), options, false);
+  const Recomputed result = recompute(joint_of(model), options, false);
   const Trace& applied = result.applied.trace;
   Counted counted;
   for (const Node& node : applied.nodes) {
@@ -77,4 +77,4 @@ TEST(ReferenceCase, CompatibleFull) { EXPECT_COUNTED(count("full", false, true),
 TEST(ReferenceCase, CompatibleFullWithEarlyStop) { EXPECT_COUNTED(count("full", true, true), 10, 0); }
 
 }  // namespace
-}  // namespace reprise
+}  // namespace reprise::test

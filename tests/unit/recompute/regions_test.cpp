@@ -7,14 +7,8 @@
 #include "support/expect_error.h"
 #include "support/recompute_models.h"
 
-namespace reprise {
+namespace reprise::test {
 namespace {
-
-using test::batch_input;
-using test::joint_of;
-using test::kSmall;
-using test::Recomputed;
-using test::recompute;
 
 struct Mlp : Module {
   Mlp() {
@@ -288,4 +282,4 @@ TEST(Auto, KeepsViewsAsCopiesWhereThatIsSmaller) {
 }
 
 }  // namespace
-}  // namespace reprise
+}  // namespace reprise::test

@@ -6,14 +6,9 @@
 
 #include "support/recompute_models.h"
 
-namespace reprise {
+namespace reprise::test {
 namespace {
 
-using test::batch_input;
-using test::joint_of;
-using test::kSmall;
-using test::Recomputed;
-using test::recompute;
 using Warnings = std::vector<std::string>;
 
 /// `blocks` regions with this policy around a product and two functions; `with` sees the value between them.
@@ -182,4 +177,4 @@ TEST(RecomputeWarnings, SlowNodesThatRunAgain) {
 }
 
 }  // namespace
-}  // namespace reprise
+}  // namespace reprise::test
