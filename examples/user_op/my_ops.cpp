@@ -22,7 +22,8 @@ OpRow snake() {
     return std::vector{ops::add(b, inputs[0], ops::div_scalar(b, wave, a))};
   };
   row.samples = [] {
-    return std::vector{sample("default", {real({4, 5})}, CustomAttrs{}), sample("slow", {real({7})}, CustomAttrs{"", {{"a", 0.25}}})};
+    return std::vector{op_sample("default", {real_input({4, 5})}, CustomAttrs{}),
+                       op_sample("slow", {real_input({7})}, CustomAttrs{"", {{"a", 0.25}}})};
   };
   return row;
 }
@@ -70,7 +71,9 @@ OpRow recurrence_backward() {
     EvalContext::dispatch_float(context.in_type(0).dtype, [&](auto zero) { recur_back<decltype(zero)>(context); });
   };
   row.cost = read_once;
-  row.samples = [] { return std::vector{sample("rows", {real({2, 5}), real({}, 0.2, 0.9), real({2, 5})}, CustomAttrs{}, false)}; };
+  row.samples = [] {
+    return std::vector{op_sample("rows", {real_input({2, 5}), real_input({}, 0.2, 0.9), real_input({2, 5})}, CustomAttrs{}, false)};
+  };
   return row;
 }
 
@@ -88,7 +91,7 @@ OpRow recurrence(Opcode backward) {
   };
   row.vjp = [backward](VjpContext& c) { return c.b.emit_all(backward, {c.out(), c.in(1), c.gy()}, CustomAttrs{}); };
   row.cost = read_once;
-  row.samples = [] { return std::vector{sample("rows", {real({2, 5}), real({}, 0.2, 0.9)}, CustomAttrs{})}; };
+  row.samples = [] { return std::vector{op_sample("rows", {real_input({2, 5}), real_input({}, 0.2, 0.9)}, CustomAttrs{})}; };
   return row;
 }
 

@@ -96,17 +96,17 @@ void require_attention(const Node& node, TypeSpan inputs, std::size_t first) {
 
 TensorType lse_type(TypeSpan inputs) { return with_shape(inputs[0], without_last(inputs[0].shape), statistic_dtype(inputs[0].dtype)); }
 
-Types infer_attention(const Node& node, TypeSpan inputs) {
+TensorTypes infer_attention(const Node& node, TypeSpan inputs) {
   require_attention(node, inputs, kForwardInputs);
   return {with_shape(inputs[0], output_shape(inputs)), lse_type(inputs)};
 }
 
-Types infer_attention_backward(const Node& node, TypeSpan inputs) {
+TensorTypes infer_attention_backward(const Node& node, TypeSpan inputs) {
   require_attention(node, inputs, kBackwardInputs);
   const TensorType output = with_shape(inputs[0], output_shape(inputs));
   require_types(inputs[3] == output && inputs[5] == output, node, inputs, fmt::format("output and cotangent must be {}", output.str()));
   require_types(inputs[4] == lse_type(inputs), node, inputs, fmt::format("the log-sum-exp must be {}", lse_type(inputs).str()));
-  Types outputs = {inputs[0], inputs[1], inputs[2]};
+  TensorTypes outputs = {inputs[0], inputs[1], inputs[2]};
   if (node.as<AttentionAttrs>().has_bias) outputs.push_back(inputs[kBackwardInputs]);
   return outputs;
 }
@@ -172,17 +172,17 @@ OpSample attention_sample(std::string name, const SampleShape& s, const Attentio
                                      numbers(Shape{s.batch, s.kv_heads, s.keys, s.value_width})};
   if (backward) {
     inputs.push_back(numbers(out));
-    inputs.push_back(real(without_last(q), 1, 2));
+    inputs.push_back(real_input(without_last(q), 1, 2));
     inputs.push_back(numbers(out));
   }
   if (attrs.has_bias) inputs.push_back(numbers(bias));
-  if (attrs.has_mask) inputs.push_back(flag(mask));
-  if (attrs.has_segments) inputs.push_back(integer(Shape{s.batch, s.keys}, 0, 2));
+  if (attrs.has_mask) inputs.push_back(bool_input(mask));
+  if (attrs.has_segments) inputs.push_back(integer_input(Shape{s.batch, s.keys}, 0, 2));
   if (attrs.dropout > 0) {
-    inputs.push_back(integer(Shape{}, 1, 1000));
-    inputs.push_back(integer(Shape{}, 8, 8));
+    inputs.push_back(integer_input(Shape{}, 1, 1000));
+    inputs.push_back(integer_input(Shape{}, 8, 8));
   }
-  return sample(std::move(name), std::move(inputs), attrs, !backward && dtype == DType::float32);
+  return op_sample(std::move(name), std::move(inputs), attrs, !backward && dtype == DType::float32);
 }
 
 std::vector<OpSample> attention_samples(bool backward) {

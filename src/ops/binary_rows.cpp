@@ -30,10 +30,10 @@ ValueId to_input(VjpContext& c, std::size_t i, F&& g) {
 ValueId scalar(VjpContext& c, double value) { return ops::full(c.b, Shape{}, c.b.dtype(c.gy()), value); }
 
 std::vector<OpSample> pair_samples(double low, double high, bool differentiable = true) {
-  return {sample("same", {real(Shape{3, 4}, low, high), real(Shape{3, 4}, low, high)}, NoAttrs{}, differentiable),
-          sample("row", {real(Shape{3, 4}, low, high), real(Shape{4}, low, high)}, NoAttrs{}, differentiable),
-          sample("column", {real(Shape{3, 1}, low, high), real(Shape{2, 3, 4}, low, high)}, NoAttrs{}, differentiable),
-          sample("scalar", {real(Shape{}, low, high), real(Shape{5}, low, high)}, NoAttrs{}, differentiable)};
+  return {op_sample("same", {real_input(Shape{3, 4}, low, high), real_input(Shape{3, 4}, low, high)}, NoAttrs{}, differentiable),
+          op_sample("row", {real_input(Shape{3, 4}, low, high), real_input(Shape{4}, low, high)}, NoAttrs{}, differentiable),
+          op_sample("column", {real_input(Shape{3, 1}, low, high), real_input(Shape{2, 3, 4}, low, high)}, NoAttrs{}, differentiable),
+          op_sample("scalar", {real_input(Shape{}, low, high), real_input(Shape{5}, low, high)}, NoAttrs{}, differentiable)};
 }
 
 /// A row of f(x, y) in the inputs' dtype.
@@ -42,7 +42,7 @@ OpRow arithmetic_row(Opcode opcode, Trait traits, double flops, double low, doub
   OpRow row;
   row.opcode = opcode;
   row.traits = traits | Trait::in_place_twin;
-  row.infer = [](const Node& node, TypeSpan inputs) -> Types {
+  row.infer = [](const Node& node, TypeSpan inputs) -> TensorTypes {
     require_count(node, inputs, 2, 2);
     require_one_dtype(node, inputs);
     std::is_invocable_v<F, std::int64_t, std::int64_t> ? require_number(node, inputs) : require_real(node, inputs);
@@ -145,7 +145,7 @@ OpRow comparison_row(Opcode opcode, F f) {
   OpRow row;
   row.opcode = opcode;
   row.traits = kSimple;
-  row.infer = [](const Node& node, TypeSpan inputs) -> Types {
+  row.infer = [](const Node& node, TypeSpan inputs) -> TensorTypes {
     require_count(node, inputs, 2, 2);
     require_one_dtype(node, inputs);
     return {with_shape(inputs[0], broadcast_inputs(node, inputs), DType::boolean)};
@@ -156,7 +156,7 @@ OpRow comparison_row(Opcode opcode, F f) {
   row.cost = cost_per_output(1);
   row.samples = [] {
     std::vector<OpSample> samples = pair_samples(-2, 2, false);
-    samples.push_back(sample("integers", {integer(Shape{3, 4}, 0, 2), integer(Shape{4}, 0, 2)}, NoAttrs{}, false));
+    samples.push_back(op_sample("integers", {integer_input(Shape{3, 4}, 0, 2), integer_input(Shape{4}, 0, 2)}, NoAttrs{}, false));
     return samples;
   };
   return row;
@@ -166,13 +166,13 @@ template <class F>
 OpRow logical_row(Opcode opcode, F f) {
   OpRow row = comparison_row(opcode, f);
   row.traits = kSimple | Trait::in_place_twin;
-  row.infer = [](const Node& node, TypeSpan inputs) -> Types {
+  row.infer = [](const Node& node, TypeSpan inputs) -> TensorTypes {
     require_count(node, inputs, 2, 2);
     require_bool(node, inputs, 0);
     require_bool(node, inputs, 1);
     return checked_in_place(node, inputs, {with_shape(inputs[0], broadcast_inputs(node, inputs))});
   };
-  row.samples = [] { return std::vector<OpSample>{sample("flags", {flag(Shape{3, 4}), flag(Shape{4})}, NoAttrs{}, false)}; };
+  row.samples = [] { return std::vector<OpSample>{op_sample("flags", {bool_input(Shape{3, 4}), bool_input(Shape{4})}, NoAttrs{}, false)}; };
   return row;
 }
 
@@ -192,7 +192,7 @@ OpRow where_row() {
   OpRow row;
   row.opcode = op::where;
   row.traits = kSimple;
-  row.infer = [](const Node& node, TypeSpan inputs) -> Types {
+  row.infer = [](const Node& node, TypeSpan inputs) -> TensorTypes {
     require_count(node, inputs, 3, 3);
     require_bool(node, inputs, 0);
     require_one_dtype(node, inputs.subspan(1));
@@ -215,8 +215,8 @@ OpRow where_row() {
   };
   row.cost = cost_per_output(1);
   row.samples = [] {
-    return std::vector<OpSample>{sample("same", {flag(Shape{3, 4}), real(Shape{3, 4}), real(Shape{3, 4})}),
-                                 sample("broadcast", {flag(Shape{3, 1}), real(Shape{}), real(Shape{2, 1, 4})})};
+    return std::vector<OpSample>{op_sample("same", {bool_input(Shape{3, 4}), real_input(Shape{3, 4}), real_input(Shape{3, 4})}),
+                                 op_sample("broadcast", {bool_input(Shape{3, 1}), real_input(Shape{}), real_input(Shape{2, 1, 4})})};
   };
   return row;
 }
@@ -225,7 +225,7 @@ OpRow masked_fill_row() {
   OpRow row;
   row.opcode = op::masked_fill;
   row.traits = kSimple;
-  row.infer = [](const Node& node, TypeSpan inputs) -> Types {
+  row.infer = [](const Node& node, TypeSpan inputs) -> TensorTypes {
     require_count(node, inputs, 2, 2);
     require_bool(node, inputs, 0);
     const double value = node.as<ScalarAttrs>().value;
@@ -248,8 +248,8 @@ OpRow masked_fill_row() {
   };
   row.cost = cost_per_output(1);
   row.samples = [] {
-    return std::vector<OpSample>{sample("same", {flag(Shape{3, 4}), real(Shape{3, 4})}, ScalarAttrs{-7.5}),
-                                 sample("broadcast", {flag(Shape{3, 1}), real(Shape{2, 1, 4})}, ScalarAttrs{2})};
+    return std::vector<OpSample>{op_sample("same", {bool_input(Shape{3, 4}), real_input(Shape{3, 4})}, ScalarAttrs{-7.5}),
+                                 op_sample("broadcast", {bool_input(Shape{3, 1}), real_input(Shape{2, 1, 4})}, ScalarAttrs{2})};
   };
   return row;
 }
@@ -259,7 +259,7 @@ OpRow lerp_row() {
   OpRow row;
   row.opcode = op::lerp;
   row.traits = kSimple | Trait::in_place_twin;
-  row.infer = [](const Node& node, TypeSpan inputs) -> Types {
+  row.infer = [](const Node& node, TypeSpan inputs) -> TensorTypes {
     require_count(node, inputs, 2, 2);
     require_one_dtype(node, inputs);
     require_real(node, inputs);
@@ -279,8 +279,8 @@ OpRow lerp_row() {
   };
   row.cost = cost_per_output(3);
   row.samples = [] {
-    return std::vector<OpSample>{sample("same", {real(Shape{3, 4}), real(Shape{3, 4})}, ScalarAttrs{0.3}),
-                                 sample("broadcast", {real(Shape{3, 4}), real(Shape{4})}, ScalarAttrs{0.9})};
+    return std::vector<OpSample>{op_sample("same", {real_input(Shape{3, 4}), real_input(Shape{3, 4})}, ScalarAttrs{0.3}),
+                                 op_sample("broadcast", {real_input(Shape{3, 4}), real_input(Shape{4})}, ScalarAttrs{0.9})};
   };
   return row;
 }
@@ -290,7 +290,7 @@ OpRow addcmul_row() {
   OpRow row;
   row.opcode = op::addcmul;
   row.traits = kSimple | Trait::in_place_twin;
-  row.infer = [](const Node& node, TypeSpan inputs) -> Types {
+  row.infer = [](const Node& node, TypeSpan inputs) -> TensorTypes {
     require_count(node, inputs, 3, 3);
     require_one_dtype(node, inputs);
     require_real(node, inputs);
@@ -315,8 +315,10 @@ OpRow addcmul_row() {
   };
   row.cost = cost_per_output(3);
   row.samples = [] {
-    return std::vector<OpSample>{sample("same", {real(Shape{3, 4}), real(Shape{3, 4}), real(Shape{3, 4})}, ScalarAttrs{0.7}),
-                                 sample("broadcast", {real(Shape{3, 4}), real(Shape{4}), real(Shape{3, 1})}, ScalarAttrs{-1})};
+    return std::vector<OpSample>{op_sample("same", {real_input(Shape{3, 4}), real_input(Shape{3, 4}), real_input(Shape{3, 4})},
+                                           ScalarAttrs{0.7}),
+                                 op_sample("broadcast", {real_input(Shape{3, 4}), real_input(Shape{4}), real_input(Shape{3, 1})},
+                                           ScalarAttrs{-1})};
   };
   return row;
 }

@@ -11,7 +11,7 @@
 namespace reprise {
 namespace {
 
-Types infer_collective(const Node& node, TypeSpan inputs) {
+TensorTypes infer_collective(const Node& node, TypeSpan inputs) {
   require_count(node, inputs, 1, 1);
   const auto& attrs = node.as<CollectiveAttrs>();
   require_types(attrs.size >= 1, node, inputs, fmt::format("group {} must have a member at least, not {}", attrs.group, attrs.size));
@@ -35,8 +35,8 @@ OpRow collective_row(Opcode opcode) {
   row.evaluate = evaluate_collective;
   row.cost = cost_per_input(1);
   row.samples = [] {
-    return std::vector<OpSample>{sample("group_of_one", {real(Shape{2, 3})}, CollectiveAttrs{"data", 1}),
-                                 sample("scalar", {real(Shape{})}, CollectiveAttrs{"data", 1})};
+    return std::vector<OpSample>{op_sample("group_of_one", {real_input(Shape{2, 3})}, CollectiveAttrs{"data", 1}),
+                                 op_sample("scalar", {real_input(Shape{})}, CollectiveAttrs{"data", 1})};
   };
   return row;
 }
@@ -55,14 +55,14 @@ std::vector<OpRow> collective_rows() {
   OpRow wait;
   wait.opcode = op::wait;
   wait.traits = Trait::collective | Trait::never_recompute;
-  wait.infer = [](const Node& node, TypeSpan inputs) -> Types {
+  wait.infer = [](const Node& node, TypeSpan inputs) -> TensorTypes {
     require_count(node, inputs, 1, 1);
     return {inputs[0]};
   };
   wait.vjp = [](VjpContext& c) -> std::vector<ValueId> { return {c.gy()}; };
   wait.evaluate = [](EvalContext& context) { context.copy_first_input(); };
   wait.cost = [](const Node&, TypeSpan, TypeSpan) { return Cost{}; };
-  wait.samples = [] { return std::vector<OpSample>{sample("plain", {real(Shape{2, 3})})}; };
+  wait.samples = [] { return std::vector<OpSample>{op_sample("plain", {real_input(Shape{2, 3})})}; };
   return {whole, start, wait};
 }
 

@@ -16,7 +16,7 @@ OpRow full_row() {
   OpRow row;
   row.opcode = op::full;
   row.traits = Trait::cheap;
-  row.infer = [](const Node& node, TypeSpan inputs) -> Types {
+  row.infer = [](const Node& node, TypeSpan inputs) -> TensorTypes {
     require_count(node, inputs, 0, 0);
     const auto& a = node.as<FullAttrs>();
     return {{a.dtype, a.shape, Device::cpu}};
@@ -32,10 +32,10 @@ OpRow full_row() {
   row.cost = cost_per_output(0);
   row.samples = [] {
     return std::vector<OpSample>{
-        sample("matrix", {}, FullAttrs{Shape{2, 3}, DType::float32, 1.5}, false),
-        sample("scalar", {}, FullAttrs{Shape{}, DType::float64, -0.25}, false),
-        sample("integers", {}, FullAttrs{Shape{4}, DType::int64, 7}, false),
-        sample("empty", {}, FullAttrs{Shape{0, 3}, DType::float32, 1}, false),
+        op_sample("matrix", {}, FullAttrs{Shape{2, 3}, DType::float32, 1.5}, false),
+        op_sample("scalar", {}, FullAttrs{Shape{}, DType::float64, -0.25}, false),
+        op_sample("integers", {}, FullAttrs{Shape{4}, DType::int64, 7}, false),
+        op_sample("empty", {}, FullAttrs{Shape{0, 3}, DType::float32, 1}, false),
     };
   };
   return row;
@@ -45,7 +45,7 @@ OpRow iota_row() {
   OpRow row;
   row.opcode = op::iota;
   row.traits = Trait::cheap;
-  row.infer = [](const Node& node, TypeSpan inputs) -> Types {
+  row.infer = [](const Node& node, TypeSpan inputs) -> TensorTypes {
     require_count(node, inputs, 0, 0);
     const auto& a = node.as<IotaAttrs>();
     require_types(a.dtype != DType::boolean, node, inputs, "counts numbers, not bool");
@@ -64,9 +64,9 @@ OpRow iota_row() {
   row.cost = cost_per_output(1);
   row.samples = [] {
     return std::vector<OpSample>{
-        sample("positions", {}, IotaAttrs{5, 0, 1, DType::int64}, false),
-        sample("down", {}, IotaAttrs{4, 9, -2, DType::int32}, false),
-        sample("real", {}, IotaAttrs{3, 1, 1, DType::float32}, false),
+        op_sample("positions", {}, IotaAttrs{5, 0, 1, DType::int64}, false),
+        op_sample("down", {}, IotaAttrs{4, 9, -2, DType::int32}, false),
+        op_sample("real", {}, IotaAttrs{3, 1, 1, DType::float32}, false),
     };
   };
   return row;
@@ -85,7 +85,7 @@ OpRow cast_row() {
   OpRow row;
   row.opcode = op::cast;
   row.traits = Trait::pointwise | Trait::cheap;
-  row.infer = [](const Node& node, TypeSpan inputs) -> Types {
+  row.infer = [](const Node& node, TypeSpan inputs) -> TensorTypes {
     require_count(node, inputs, 1, 1);
     return {with_shape(inputs[0], inputs[0].shape, node.as<CastAttrs>().dtype)};
   };
@@ -114,12 +114,12 @@ OpRow cast_row() {
   row.cost = cost_per_output(1);
   row.samples = [] {
     return std::vector<OpSample>{
-        sample("to_bfloat16", {real(Shape{3, 5})}, CastAttrs{DType::bfloat16}, false),
-        sample("to_float64", {real(Shape{7})}, CastAttrs{DType::float64}),
-        sample("to_float16", {real(Shape{7})}, CastAttrs{DType::float16}, false),
-        sample("to_int64", {real(Shape{4}, -5, 5)}, CastAttrs{DType::int64}, false),
-        sample("from_int64", {integer(Shape{4}, -5, 5)}, CastAttrs{DType::float32}, false),
-        sample("to_bool", {integer(Shape{4}, 0, 1)}, CastAttrs{DType::boolean}, false),
+        op_sample("to_bfloat16", {real_input(Shape{3, 5})}, CastAttrs{DType::bfloat16}, false),
+        op_sample("to_float64", {real_input(Shape{7})}, CastAttrs{DType::float64}),
+        op_sample("to_float16", {real_input(Shape{7})}, CastAttrs{DType::float16}, false),
+        op_sample("to_int64", {real_input(Shape{4}, -5, 5)}, CastAttrs{DType::int64}, false),
+        op_sample("from_int64", {integer_input(Shape{4}, -5, 5)}, CastAttrs{DType::float32}, false),
+        op_sample("to_bool", {integer_input(Shape{4}, 0, 1)}, CastAttrs{DType::boolean}, false),
     };
   };
   return row;
@@ -130,7 +130,7 @@ OpRow copy_row() {
   row.opcode = op::copy;
   row.traits = Trait::pointwise | Trait::cheap | Trait::in_place_twin;
   // copy(x) is a dense copy; copy_(target, source) writes `source`, broadcast, into target's storage.
-  row.infer = [](const Node& node, TypeSpan inputs) -> Types {
+  row.infer = [](const Node& node, TypeSpan inputs) -> TensorTypes {
     const std::size_t count = node.in_place ? 2 : 1;
     require_count(node, inputs, count, count);
     if (!node.in_place) return {inputs[0]};
@@ -146,7 +146,9 @@ OpRow copy_row() {
     copy_elements(c.out().data, c.in(source).data, offsets, size);
   };
   row.cost = cost_per_output(0);
-  row.samples = [] { return std::vector<OpSample>{sample("matrix", {real(Shape{3, 4})}), sample("scalar", {real(Shape{})})}; };
+  row.samples = [] {
+    return std::vector<OpSample>{op_sample("matrix", {real_input(Shape{3, 4})}), op_sample("scalar", {real_input(Shape{})})};
+  };
   return row;
 }
 

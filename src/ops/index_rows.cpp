@@ -17,7 +17,7 @@ namespace {
 // ---- samples and evaluation that the ops share -------------------------------------------------------------------
 
 SampleInput numbers(const Shape& shape, DType dtype = DType::float32) { return {TensorType{dtype, shape, Device::cpu}, -2, 2}; }
-SampleInput indices(const Shape& shape, std::int64_t high) { return integer(shape, 0, high); }
+SampleInput indices(const Shape& shape, std::int64_t high) { return integer_input(shape, 0, high); }
 
 /// Reads index input i, each in [0, extent).
 std::vector<std::int64_t> load_indices(const EvalContext& context, std::size_t i, std::int64_t extent) {
@@ -70,13 +70,13 @@ std::size_t require_index_beside(const Node& node, TypeSpan inputs) {
   return dim;
 }
 
-Types infer_gather(const Node& node, TypeSpan inputs) {
+TensorTypes infer_gather(const Node& node, TypeSpan inputs) {
   require_count(node, inputs, 2, 2);
   require_index_beside(node, inputs);
   return {with_shape(inputs[0], inputs[1].shape)};
 }
 
-Types infer_scatter(const Node& node, TypeSpan inputs) {
+TensorTypes infer_scatter(const Node& node, TypeSpan inputs) {
   require_count(node, inputs, 3, 3);
   require_index_beside(node, inputs);
   require_types(inputs[2].dtype == inputs[0].dtype, node, inputs, "input and source must have one dtype");
@@ -136,7 +136,7 @@ std::vector<ValueId> scatter_add_vjp(VjpContext& c) {
 
 // ---- rows by index -----------------------------------------------------------------------------------------------
 
-Types infer_index_select(const Node& node, TypeSpan inputs) {
+TensorTypes infer_index_select(const Node& node, TypeSpan inputs) {
   require_count(node, inputs, 2, 2);
   require_index(node, inputs, 1);
   const std::size_t dim = checked_dim(node, inputs, 0, node.as<DimAttrs>().dim);
@@ -146,7 +146,7 @@ Types infer_index_select(const Node& node, TypeSpan inputs) {
   return {with_shape(inputs[0], shape)};
 }
 
-Types infer_index_add(const Node& node, TypeSpan inputs) {
+TensorTypes infer_index_add(const Node& node, TypeSpan inputs) {
   require_count(node, inputs, 3, 3);
   require_index(node, inputs, 1);
   const std::size_t dim = checked_dim(node, inputs, 0, node.as<IndexAddAttrs>().dim);
@@ -201,7 +201,7 @@ Shape indexed_shape(const Shape& lead, const Shape& x, std::size_t count) {
   return shape;
 }
 
-Types infer_index_put(const Node& node, TypeSpan inputs) {
+TensorTypes infer_index_put(const Node& node, TypeSpan inputs) {
   require_types(inputs.size() >= 3, node, inputs, "needs an input, values and at least one index");
   require_count(node, inputs, 3, inputs.size());
   const std::size_t count = inputs.size() - 2;
@@ -274,7 +274,7 @@ std::vector<ValueId> index_put_vjp(VjpContext& c) {
 
 // ---- embedding ---------------------------------------------------------------------------------------------------
 
-Types infer_embedding(const Node& node, TypeSpan inputs) {
+TensorTypes infer_embedding(const Node& node, TypeSpan inputs) {
   require_count(node, inputs, 2, 2);
   require_index(node, inputs, 1);
   require_types(inputs[0].shape.rank() == 2, node, inputs, "the weight must be [rows, width]");
@@ -302,7 +302,7 @@ std::vector<ValueId> embedding_vjp(VjpContext& c) {
   return {ops::embedding_backward(c.b, c.gy(), c.in(1), c.b.shape(c.in(0))[0], c.node.as<EmbeddingAttrs>().padding_index), ValueId()};
 }
 
-Types infer_embedding_backward(const Node& node, TypeSpan inputs) {
+TensorTypes infer_embedding_backward(const Node& node, TypeSpan inputs) {
   require_count(node, inputs, 2, 2);
   require_floating(node, inputs, 1);
   require_index(node, inputs, 1);
@@ -346,7 +346,7 @@ std::vector<ValueId> embedding_backward_vjp(VjpContext& c) {
 
 // ---- one_hot -----------------------------------------------------------------------------------------------------
 
-Types infer_one_hot(const Node& node, TypeSpan inputs) {
+TensorTypes infer_one_hot(const Node& node, TypeSpan inputs) {
   require_count(node, inputs, 1, 1);
   require_index(node, inputs, 0);
   Shape shape = inputs[0].shape;

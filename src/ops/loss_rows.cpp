@@ -32,7 +32,7 @@ void require_class_weight(const Node& node, TypeSpan inputs, std::size_t i) {
                 node, inputs, "needs one weight for every class, in the logits' dtype or the loss's");
 }
 
-Types infer_cross_entropy(const Node& node, TypeSpan inputs) {
+TensorTypes infer_cross_entropy(const Node& node, TypeSpan inputs) {
   const std::size_t count = node.as<CrossEntropyAttrs>().has_weight ? 3 : 2;
   require_count(node, inputs, count, count);
   require_logits(node, inputs);
@@ -40,7 +40,7 @@ Types infer_cross_entropy(const Node& node, TypeSpan inputs) {
   return {row_type(inputs[0]), row_type(inputs[0])};
 }
 
-Types infer_cross_entropy_backward(const Node& node, TypeSpan inputs) {
+TensorTypes infer_cross_entropy_backward(const Node& node, TypeSpan inputs) {
   const std::size_t count = node.as<CrossEntropyAttrs>().has_weight ? 5 : 4;
   require_count(node, inputs, count, count);
   require_logits(node, inputs);
@@ -212,14 +212,15 @@ CrossEntropyAttrs entropy(double smoothing, double z_loss, bool has_weight, std:
 /// Samples of the forward op: (logits, target, weight?); of the backward op with lse and the loss's cotangent between.
 std::vector<OpSample> entropy_samples(bool backward) {
   const auto make = [&](std::string name, std::int64_t rows, std::int64_t classes, CrossEntropyAttrs attrs, DType dtype = DType::float32) {
-    std::vector<SampleInput> inputs = {{TensorType{dtype, Shape{rows, classes}, Device::cpu}, -2, 2}, integer(Shape{rows}, 0, classes - 1)};
+    std::vector<SampleInput> inputs = {{TensorType{dtype, Shape{rows, classes}, Device::cpu}, -2, 2},
+                                       integer_input(Shape{rows}, 0, classes - 1)};
     if (backward) {
-      inputs.push_back(real(Shape{rows}, 1, 3));
-      inputs.push_back(real(Shape{rows}));
+      inputs.push_back(real_input(Shape{rows}, 1, 3));
+      inputs.push_back(real_input(Shape{rows}));
     }
-    if (attrs.has_weight) inputs.push_back(real(Shape{classes}, 0.1, 2));
+    if (attrs.has_weight) inputs.push_back(real_input(Shape{classes}, 0.1, 2));
     // the class weights have no derivative
-    return sample(std::move(name), std::move(inputs), attrs, !backward && !attrs.has_weight && dtype == DType::float32);
+    return op_sample(std::move(name), std::move(inputs), attrs, !backward && !attrs.has_weight && dtype == DType::float32);
   };
   return {make("plain", 4, 5, entropy(0, 0, false)),
           make("ignored_class", 6, 3, entropy(0, 0, false, 1)),

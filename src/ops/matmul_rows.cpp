@@ -42,7 +42,7 @@ ProductShape product_shape(const Node& node, TypeSpan inputs, const Shape& a, co
   return result;
 }
 
-Types infer_matmul(const Node& node, TypeSpan inputs) {
+TensorTypes infer_matmul(const Node& node, TypeSpan inputs) {
   require_count(node, inputs, 2, 2);
   require_floating(node, inputs, 2);
   const auto& attrs = node.as<MatmulAttrs>();
@@ -106,7 +106,7 @@ std::vector<ValueId> matmul_vjp(VjpContext& c) {
   return {gx, gy};
 }
 
-Types infer_accumulate(const Node& node, TypeSpan inputs) {
+TensorTypes infer_accumulate(const Node& node, TypeSpan inputs) {
   require_count(node, inputs, 3, 3);
   const DType sum = inputs[0].dtype;
   require_types(sum == DType::float32 || sum == DType::float64, node, inputs, "the accumulator must be float32 or float64");
@@ -133,7 +133,7 @@ std::vector<ValueId> accumulate_vjp(VjpContext& c) {
   return {c.gy(), gx, gy};
 }
 
-Types infer_linear(const Node& node, TypeSpan inputs) {
+TensorTypes infer_linear(const Node& node, TypeSpan inputs) {
   require_count(node, inputs, 2, 3);
   require_floating(node, inputs, inputs.size());
   const Shape& x = inputs[0].shape;

@@ -39,7 +39,7 @@ std::size_t element_size(const EvalContext& context, std::size_t i = 0) { return
 
 // ---- cat ---------------------------------------------------------------------------------------------------------
 
-Types infer_cat(const Node& node, TypeSpan inputs) {
+TensorTypes infer_cat(const Node& node, TypeSpan inputs) {
   require_types(!inputs.empty(), node, inputs, "needs at least one input");
   require_count(node, inputs, 1, inputs.size());
   const std::size_t dim = checked_dim(node, inputs, 0, node.as<DimAttrs>().dim);
@@ -92,7 +92,7 @@ std::vector<bool> flipped_dims(const Node& node, TypeSpan inputs) {
   return flipped;
 }
 
-Types infer_flip(const Node& node, TypeSpan inputs) {
+TensorTypes infer_flip(const Node& node, TypeSpan inputs) {
   require_count(node, inputs, 1, 1);
   flipped_dims(node, inputs);
   return {inputs[0]};
@@ -110,7 +110,7 @@ void evaluate_flip(EvalContext& context) {
   copy_elements(context.out().data, context.in(0).data, offsets_of(type.shape, layout), element_size(context));
 }
 
-Types infer_roll(const Node& node, TypeSpan inputs) {
+TensorTypes infer_roll(const Node& node, TypeSpan inputs) {
   require_count(node, inputs, 1, 1);
   checked_dim(node, inputs, 0, node.as<RollAttrs>().dim);
   return {inputs[0]};
@@ -133,7 +133,7 @@ void evaluate_roll(EvalContext& context) {
   copy_elements(context.out().data, context.in(0).data, offsets, element_size(context));
 }
 
-Types infer_repeat(const Node& node, TypeSpan inputs) {
+TensorTypes infer_repeat(const Node& node, TypeSpan inputs) {
   require_count(node, inputs, 1, 1);
   const Ints& repeats = node.as<DimsAttrs>().dims;
   const Shape& from = inputs[0].shape;
@@ -192,7 +192,7 @@ void evaluate_repeat(EvalContext& context) {
 
 // ---- pad ---------------------------------------------------------------------------------------------------------
 
-Types infer_pad(const Node& node, TypeSpan inputs) {
+TensorTypes infer_pad(const Node& node, TypeSpan inputs) {
   require_count(node, inputs, 1, 1);
   const auto& attrs = node.as<PadAttrs>();
   Shape shape = inputs[0].shape;
@@ -233,7 +233,7 @@ void evaluate_pad(EvalContext& context) {
 
 // ---- tril, triu --------------------------------------------------------------------------------------------------
 
-Types infer_triangle(const Node& node, TypeSpan inputs) {
+TensorTypes infer_triangle(const Node& node, TypeSpan inputs) {
   require_count(node, inputs, 1, 1);
   require_types(inputs[0].shape.rank() >= 2, node, inputs, "needs two dimensions at least");
   return {inputs[0]};
@@ -277,7 +277,7 @@ std::vector<ValueId> same_op_vjp(VjpContext& c) {
 
 // ---- strided windows ---------------------------------------------------------------------------------------------
 
-Types infer_strided_scatter(const Node& node, TypeSpan inputs) {
+TensorTypes infer_strided_scatter(const Node& node, TypeSpan inputs) {
   require_count(node, inputs, 2, 2);
   require_types(inputs[0].dtype == inputs[1].dtype, node, inputs, "base and source must have one dtype");
   const auto& attrs = node.as<StridedAttrs>();
@@ -304,7 +304,7 @@ void evaluate_strided_scatter(EvalContext& context) {
   copy_elements_into(context.out().data, offsets_of(attrs.shape, {attrs.offset, attrs.strides}), context.in(1).data, element_size(context));
 }
 
-Types infer_strided_backward(const Node& node, TypeSpan inputs) {
+TensorTypes infer_strided_backward(const Node& node, TypeSpan inputs) {
   require_count(node, inputs, 1, 1);
   const auto& attrs = node.as<StridedAttrs>();
   require_types(inputs[0].shape == attrs.shape, node, inputs, fmt::format("the window must have the shape {}", attrs.shape.str()));

@@ -28,7 +28,7 @@ void require_rows(const Node& node, TypeSpan inputs) {
 /// The type of a statistic: one number a row.
 TensorType statistic_type(const TensorType& x) { return with_shape(x, without_last(x.shape), statistic_dtype(x.dtype)); }
 
-Types infer_layer_norm(const Node& node, TypeSpan inputs) {
+TensorTypes infer_layer_norm(const Node& node, TypeSpan inputs) {
   const auto& attrs = node.as<NormAttrs>();
   const std::size_t count = std::size_t{1} + (attrs.has_weight ? 1 : 0) + (attrs.has_bias ? 1 : 0);
   require_count(node, inputs, count, count);
@@ -37,7 +37,7 @@ Types infer_layer_norm(const Node& node, TypeSpan inputs) {
   return {inputs[0], statistic_type(inputs[0]), statistic_type(inputs[0])};
 }
 
-Types infer_rms_norm(const Node& node, TypeSpan inputs) {
+TensorTypes infer_rms_norm(const Node& node, TypeSpan inputs) {
   const std::size_t count = node.as<NormAttrs>().has_weight ? 2 : 1;
   require_count(node, inputs, count, count);
   require_rows(node, inputs);
@@ -46,7 +46,7 @@ Types infer_rms_norm(const Node& node, TypeSpan inputs) {
 }
 
 /// inputs (x, statistics..., gy, weight?)
-Types infer_norm_backward(const Node& node, TypeSpan inputs, std::size_t statistics) {
+TensorTypes infer_norm_backward(const Node& node, TypeSpan inputs, std::size_t statistics) {
   const auto& attrs = node.as<NormAttrs>();
   const std::size_t count = 2 + statistics + (attrs.has_weight ? 1 : 0);
   require_count(node, inputs, count, count);
@@ -57,14 +57,14 @@ Types infer_norm_backward(const Node& node, TypeSpan inputs, std::size_t statist
   require_types(inputs[1 + statistics] == inputs[0], node, inputs, "the cotangent must have the input's type");
   if (attrs.has_weight) require_vector(node, inputs, 2 + statistics);
   const TensorType row = with_shape(inputs[0], Shape{inputs[0].shape.back()});
-  Types outputs = {inputs[0]};
+  TensorTypes outputs = {inputs[0]};
   if (attrs.has_weight) outputs.push_back(row);
   if (attrs.has_bias) outputs.push_back(row);
   return outputs;
 }
 
-Types infer_layer_norm_backward(const Node& node, TypeSpan inputs) { return infer_norm_backward(node, inputs, 2); }
-Types infer_rms_norm_backward(const Node& node, TypeSpan inputs) { return infer_norm_backward(node, inputs, 1); }
+TensorTypes infer_layer_norm_backward(const Node& node, TypeSpan inputs) { return infer_norm_backward(node, inputs, 2); }
+TensorTypes infer_rms_norm_backward(const Node& node, TypeSpan inputs) { return infer_norm_backward(node, inputs, 1); }
 
 // ---- derivatives -------------------------------------------------------------------------------------------------
 
@@ -293,32 +293,32 @@ NormAttrs norm(double eps, bool has_weight, bool has_bias, bool unit_offset = fa
 
 std::vector<OpSample> layer_norm_samples() {
   const DType bf = DType::bfloat16;
-  return {sample("bare", {numbers({3, 5})}, norm(1e-5, false, false)),
-          sample("weight", {numbers({2, 3, 5}), numbers({5})}, norm(1e-5, true, false)),
-          sample("bias_alone", {numbers({3, 5}), numbers({5})}, norm(1e-5, false, true)),
-          sample("both", {numbers({3, 70}), numbers({70}), numbers({70})}, norm(1e-5, true, true)),
-          sample("large_eps", {numbers({5}), numbers({5}), numbers({5})}, norm(0.5, true, true)),
-          sample("bfloat16", {numbers({3, 5}, bf), numbers({5}, bf), numbers({5}, bf)}, norm(1e-5, true, true), false)};
+  return {op_sample("bare", {numbers({3, 5})}, norm(1e-5, false, false)),
+          op_sample("weight", {numbers({2, 3, 5}), numbers({5})}, norm(1e-5, true, false)),
+          op_sample("bias_alone", {numbers({3, 5}), numbers({5})}, norm(1e-5, false, true)),
+          op_sample("both", {numbers({3, 70}), numbers({70}), numbers({70})}, norm(1e-5, true, true)),
+          op_sample("large_eps", {numbers({5}), numbers({5}), numbers({5})}, norm(0.5, true, true)),
+          op_sample("bfloat16", {numbers({3, 5}, bf), numbers({5}, bf), numbers({5}, bf)}, norm(1e-5, true, true), false)};
 }
 
 std::vector<OpSample> rms_norm_samples() {
   const DType bf = DType::bfloat16;
-  return {sample("bare", {numbers({3, 5})}, norm(1e-5, false, false)),
-          sample("weight", {numbers({2, 3, 5}), numbers({5})}, norm(1e-6, true, false)),
-          sample("unit_offset", {numbers({3, 70}), numbers({70})}, norm(1e-6, true, false, true)),
-          sample("large_eps", {numbers({5}), numbers({5})}, norm(0.5, true, false)),
-          sample("bfloat16", {numbers({3, 5}, bf), numbers({5}, bf)}, norm(1e-5, true, false), false)};
+  return {op_sample("bare", {numbers({3, 5})}, norm(1e-5, false, false)),
+          op_sample("weight", {numbers({2, 3, 5}), numbers({5})}, norm(1e-6, true, false)),
+          op_sample("unit_offset", {numbers({3, 70}), numbers({70})}, norm(1e-6, true, false, true)),
+          op_sample("large_eps", {numbers({5}), numbers({5})}, norm(0.5, true, false)),
+          op_sample("bfloat16", {numbers({3, 5}, bf), numbers({5}, bf)}, norm(1e-5, true, false), false)};
 }
 
 std::vector<OpSample> backward_samples(std::size_t statistics) {
   const auto make = [&](std::string name, Shape x, NormAttrs attrs, DType dtype = DType::float32) {
     std::vector<SampleInput> inputs = {numbers(x, dtype)};
     const Shape rows = without_last(x);
-    if (statistics == 2) inputs.push_back(real(rows, -0.5, 0.5));
-    inputs.push_back(real(rows, 0.5, 2));
+    if (statistics == 2) inputs.push_back(real_input(rows, -0.5, 0.5));
+    inputs.push_back(real_input(rows, 0.5, 2));
     inputs.push_back(numbers(x, dtype));
     if (attrs.has_weight) inputs.push_back(numbers(Shape{x.back()}, dtype));
-    return sample(std::move(name), std::move(inputs), attrs, false);
+    return op_sample(std::move(name), std::move(inputs), attrs, false);
   };
   std::vector<OpSample> samples = {make("bare", {3, 5}, norm(1e-5, false, false)), make("weight", {2, 3, 5}, norm(1e-5, true, false)),
                                    make("bfloat16", {3, 5}, norm(1e-5, true, statistics == 2), DType::bfloat16)};

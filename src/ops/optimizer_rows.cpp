@@ -18,7 +18,7 @@ OpRow clip_coefficient_row() {
   OpRow row;
   row.opcode = op::clip_coefficient;
   row.traits = Trait::cheap;
-  row.infer = [](const Node& node, TypeSpan inputs) -> Types {
+  row.infer = [](const Node& node, TypeSpan inputs) -> TensorTypes {
     require_count(node, inputs, 1, 1);
     require_scalar(node, inputs, 0, statistic_dtype(inputs[0].dtype));
     const double max_norm = node.as<ScalarAttrs>().value;
@@ -36,8 +36,8 @@ OpRow clip_coefficient_row() {
   };
   row.cost = cost_per_output(4);
   row.samples = [] {
-    return std::vector<OpSample>{sample("clipped", {real(Shape{}, 4, 9)}, ScalarAttrs{1}, false),
-                                 sample("not_clipped", {real(Shape{}, 4, 9)}, ScalarAttrs{100}, false)};
+    return std::vector<OpSample>{op_sample("clipped", {real_input(Shape{}, 4, 9)}, ScalarAttrs{1}, false),
+                                 op_sample("not_clipped", {real_input(Shape{}, 4, 9)}, ScalarAttrs{100}, false)};
   };
   return row;
 }
@@ -54,7 +54,7 @@ AdamWPlaces places(const AdamWAttrs& a) {
   return {6, master, seed, seed + (a.rounding == Rounding::stochastic ? 1 : 0)};
 }
 
-Types infer_adamw(const Node& node, TypeSpan inputs) {
+TensorTypes infer_adamw(const Node& node, TypeSpan inputs) {
   const auto& a = node.as<AdamWAttrs>();
   const AdamWPlaces at = places(a);
   require_count(node, inputs, at.count, at.count);
@@ -81,7 +81,7 @@ Types infer_adamw(const Node& node, TypeSpan inputs) {
     require_scalar(node, inputs, at.seed, DType::int64);
   }
   require_types(a.parameter >= 0 && a.parameter <= INT32_MAX, node, inputs, fmt::format("not a parameter's index: {}", a.parameter));
-  Types outputs = {inputs[0], inputs[2], inputs[3]};
+  TensorTypes outputs = {inputs[0], inputs[2], inputs[3]};
   if (a.has_master) outputs.push_back(inputs[at.master]);
   return outputs;
 }
@@ -132,9 +132,9 @@ SampleInput narrow(SampleInput input) {
 
 std::vector<OpSample> adamw_samples() {
   const Shape shape{3, 5};
-  const SampleInput lr = real(Shape{}, 0.001, 0.01);
-  const SampleInput step = integer(Shape{}, 1, 5);
-  const SampleInput v = real(shape, 0.01, 1);
+  const SampleInput lr = real_input(Shape{}, 0.001, 0.01);
+  const SampleInput step = integer_input(Shape{}, 1, 5);
+  const SampleInput v = real_input(shape, 0.01, 1);
   AdamWAttrs plain;
   plain.weight_decay = 0.1;
   AdamWAttrs clipped = plain;
@@ -144,11 +144,12 @@ std::vector<OpSample> adamw_samples() {
   AdamWAttrs stochastic = plain;
   stochastic.rounding = Rounding::stochastic;
   stochastic.parameter = 3;
-  const SampleInput wide = real(shape);
-  return {sample("plain", {wide, wide, wide, v, lr, step}, plain, false),
-          sample("clipped", {wide, wide, wide, v, lr, step, real(Shape{}, 0.2, 0.8)}, clipped, false),
-          sample("master", {narrow(wide), narrow(wide), wide, v, lr, step, real(Shape{}, 0.2, 0.8), wide}, master, false),
-          sample("stochastic", {narrow(wide), narrow(wide), narrow(wide), narrow(v), lr, step, integer(Shape{}, 0, 99)}, stochastic, false)};
+  const SampleInput wide = real_input(shape);
+  return {op_sample("plain", {wide, wide, wide, v, lr, step}, plain, false),
+          op_sample("clipped", {wide, wide, wide, v, lr, step, real_input(Shape{}, 0.2, 0.8)}, clipped, false),
+          op_sample("master", {narrow(wide), narrow(wide), wide, v, lr, step, real_input(Shape{}, 0.2, 0.8), wide}, master, false),
+          op_sample("stochastic", {narrow(wide), narrow(wide), narrow(wide), narrow(v), lr, step, integer_input(Shape{}, 0, 99)},
+                    stochastic, false)};
 }
 
 OpRow adamw_row() {

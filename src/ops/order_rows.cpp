@@ -86,9 +86,9 @@ constexpr auto kLarger = [](auto a, auto b) { return below(b, a); };
 constexpr auto kSmaller = [](auto a, auto b) { return (a != a && b == b) || a < b; };  // for argmin NaN is smallest
 
 std::vector<OpSample> arg_samples(bool differentiable) {
-  return {sample("last", {real(Shape{4, 7})}, ArgAttrs{-1, false}, differentiable),
-          sample("first_keep", {real(Shape{4, 3})}, ArgAttrs{0, true}, differentiable),
-          sample("scalar", {real(Shape{})}, ArgAttrs{-1, false}, differentiable)};
+  return {op_sample("last", {real_input(Shape{4, 7})}, ArgAttrs{-1, false}, differentiable),
+          op_sample("first_keep", {real_input(Shape{4, 3})}, ArgAttrs{0, true}, differentiable),
+          op_sample("scalar", {real_input(Shape{})}, ArgAttrs{-1, false}, differentiable)};
 }
 
 template <class Better>
@@ -96,7 +96,7 @@ OpRow arg_row(Opcode opcode, Better better) {
   OpRow row;
   row.opcode = opcode;
   row.traits = Trait::reduction | Trait::cheap;
-  row.infer = [](const Node& node, TypeSpan inputs) -> Types {
+  row.infer = [](const Node& node, TypeSpan inputs) -> TensorTypes {
     return {with_shape(inputs[0], infer_arg(node, inputs), DType::int64)};
   };
   row.evaluate = [better](EvalContext& c) { evaluate_arg(c, 0, better); };
@@ -107,7 +107,7 @@ OpRow arg_row(Opcode opcode, Better better) {
 
 OpRow max_dim_row() {
   OpRow row = arg_row(op::max_dim, kLarger);
-  row.infer = [](const Node& node, TypeSpan inputs) -> Types {
+  row.infer = [](const Node& node, TypeSpan inputs) -> TensorTypes {
     const Shape shape = infer_arg(node, inputs);
     return {with_shape(inputs[0], shape), with_shape(inputs[0], shape, DType::int64)};
   };
@@ -156,7 +156,7 @@ OpRow topk_row() {
   OpRow row;
   row.opcode = op::topk;
   row.traits = Trait::never_recompute;  // routing: a choice is made once
-  row.infer = [](const Node& node, TypeSpan inputs) -> Types {
+  row.infer = [](const Node& node, TypeSpan inputs) -> TensorTypes {
     const auto& a = node.as<TopkAttrs>();
     require_count(node, inputs, 1, 1);
     require_number(node, inputs);
@@ -175,10 +175,10 @@ OpRow topk_row() {
   };
   row.cost = cost_per_input(8);
   row.samples = [] {
-    return std::vector<OpSample>{sample("last", {real(Shape{4, 7})}, TopkAttrs{-1, 3, true}),
-                                 sample("smallest", {real(Shape{4, 7})}, TopkAttrs{-1, 2, false}),
-                                 sample("first", {real(Shape{4, 3})}, TopkAttrs{0, 2, true}),
-                                 sample("none", {real(Shape{4, 3})}, TopkAttrs{0, 0, true})};
+    return std::vector<OpSample>{op_sample("last", {real_input(Shape{4, 7})}, TopkAttrs{-1, 3, true}),
+                                 op_sample("smallest", {real_input(Shape{4, 7})}, TopkAttrs{-1, 2, false}),
+                                 op_sample("first", {real_input(Shape{4, 3})}, TopkAttrs{0, 2, true}),
+                                 op_sample("none", {real_input(Shape{4, 3})}, TopkAttrs{0, 0, true})};
   };
   return row;
 }
@@ -186,7 +186,7 @@ OpRow topk_row() {
 OpRow sort_row() {
   OpRow row;
   row.opcode = op::sort;
-  row.infer = [](const Node& node, TypeSpan inputs) -> Types {
+  row.infer = [](const Node& node, TypeSpan inputs) -> TensorTypes {
     require_count(node, inputs, 1, 1);
     require_number(node, inputs);
     scan_dim(node, inputs, node.as<SortAttrs>().dim);
@@ -200,9 +200,9 @@ OpRow sort_row() {
   };
   row.cost = cost_per_input(12);
   row.samples = [] {
-    return std::vector<OpSample>{sample("ascending", {real(Shape{4, 7})}, SortAttrs{-1, false}),
-                                 sample("descending_first", {real(Shape{5, 3})}, SortAttrs{0, true}),
-                                 sample("integers", {integer(Shape{9}, 0, 4)}, SortAttrs{-1, false}, false)};
+    return std::vector<OpSample>{op_sample("ascending", {real_input(Shape{4, 7})}, SortAttrs{-1, false}),
+                                 op_sample("descending_first", {real_input(Shape{5, 3})}, SortAttrs{0, true}),
+                                 op_sample("integers", {integer_input(Shape{9}, 0, 4)}, SortAttrs{-1, false}, false)};
   };
   return row;
 }
@@ -210,7 +210,7 @@ OpRow sort_row() {
 OpRow bincount_row() {
   OpRow row;
   row.opcode = op::bincount;
-  row.infer = [](const Node& node, TypeSpan inputs) -> Types {
+  row.infer = [](const Node& node, TypeSpan inputs) -> TensorTypes {
     require_count(node, inputs, 1, 1);
     require_index(node, inputs, 0);
     const std::int64_t size = node.as<SizeAttrs>().size;
@@ -228,8 +228,8 @@ OpRow bincount_row() {
   };
   row.cost = cost_per_input(1);
   row.samples = [] {
-    return std::vector<OpSample>{sample("experts", {integer(Shape{3, 5}, 0, 3)}, SizeAttrs{6}, false),
-                                 sample("empty", {integer(Shape{0}, 0, 3)}, SizeAttrs{4}, false)};
+    return std::vector<OpSample>{op_sample("experts", {integer_input(Shape{3, 5}, 0, 3)}, SizeAttrs{6}, false),
+                                 op_sample("empty", {integer_input(Shape{0}, 0, 3)}, SizeAttrs{4}, false)};
   };
   return row;
 }

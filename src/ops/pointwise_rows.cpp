@@ -21,9 +21,9 @@ constexpr Trait kHeavy = Trait::pointwise | Trait::in_place_twin;
 using Slope = std::function<ValueId(VjpContext&)>;
 
 std::vector<OpSample> unary_samples(double low, double high, bool differentiable = true) {
-  return {sample("matrix", {real(Shape{3, 5}, low, high)}, NoAttrs{}, differentiable),
-          sample("scalar", {real(Shape{}, low, high)}, NoAttrs{}, differentiable),
-          sample("empty", {real(Shape{0, 2}, low, high)}, NoAttrs{}, differentiable)};
+  return {op_sample("matrix", {real_input(Shape{3, 5}, low, high)}, NoAttrs{}, differentiable),
+          op_sample("scalar", {real_input(Shape{}, low, high)}, NoAttrs{}, differentiable),
+          op_sample("empty", {real_input(Shape{0, 2}, low, high)}, NoAttrs{}, differentiable)};
 }
 
 /// A row whose result has its input's type. `f` maps one number; `integers` says whether it takes integers too.
@@ -32,7 +32,7 @@ OpRow unary_row(Opcode opcode, Trait traits, double flops, bool integers, double
   OpRow row;
   row.opcode = opcode;
   row.traits = traits;
-  row.infer = [integers](const Node& node, TypeSpan inputs) -> Types {
+  row.infer = [integers](const Node& node, TypeSpan inputs) -> TensorTypes {
     require_count(node, inputs, 1, 1);
     integers ? require_number(node, inputs) : require_real(node, inputs);
     return {inputs[0]};
@@ -159,7 +159,7 @@ OpRow slope_row(Opcode opcode, double flops, F f, std::function<std::vector<OpSa
   OpRow row;
   row.opcode = opcode;
   row.traits = Trait::pointwise;
-  row.infer = [](const Node& node, TypeSpan inputs) -> Types {
+  row.infer = [](const Node& node, TypeSpan inputs) -> TensorTypes {
     require_count(node, inputs, 2, 2);
     require_one_dtype(node, inputs);
     require_real(node, inputs);
@@ -178,8 +178,8 @@ OpRow slope_row(Opcode opcode, double flops, F f, std::function<std::vector<OpSa
 
 void append_gelu(std::vector<OpRow>& rows) {
   const auto forms = [](std::vector<SampleInput> inputs, bool differentiable) {
-    return std::vector<OpSample>{sample("erf_form", inputs, GeluAttrs{false}, differentiable),
-                                 sample("tanh_form", inputs, GeluAttrs{true}, differentiable)};
+    return std::vector<OpSample>{op_sample("erf_form", inputs, GeluAttrs{false}, differentiable),
+                                 op_sample("tanh_form", inputs, GeluAttrs{true}, differentiable)};
   };
   OpRow row = real_row(op::gelu, kHeavy, 30, -3, 3, [](auto x) { return math::gelu(x); }, [](VjpContext& c) {
     return ops::gelu_backward(c.b, c.in(0), c.gy(), c.node.as<GeluAttrs>().tanh_form);
@@ -190,15 +190,15 @@ void append_gelu(std::vector<OpRow>& rows) {
       map_one<decltype(zero)>(c, [&](auto x) { return tanh_form ? math::gelu_tanh(x) : math::gelu(x); });
     });
   };
-  row.samples = [forms] { return forms({real(Shape{3, 5}, -4, 4)}, true); };
+  row.samples = [forms] { return forms({real_input(Shape{3, 5}, -4, 4)}, true); };
   rows.push_back(std::move(row));
 
   rows.push_back(slope_row(
       op::gelu_backward, 40,
       [](const Node& node, auto x) { return node.as<GeluAttrs>().tanh_form ? math::gelu_tanh_grad(x) : math::gelu_grad(x); },
-      [forms] { return forms({real(Shape{3, 5}, -4, 4), real(Shape{3, 5})}, false); }));
+      [forms] { return forms({real_input(Shape{3, 5}, -4, 4), real_input(Shape{3, 5})}, false); }));
   rows.push_back(slope_row(op::silu_backward, 22, [](const Node&, auto x) { return math::silu_grad(x); }, [] {
-    return std::vector<OpSample>{sample("matrix", {real(Shape{3, 5}, -4, 4), real(Shape{3, 5})}, NoAttrs{}, false)};
+    return std::vector<OpSample>{op_sample("matrix", {real_input(Shape{3, 5}, -4, 4), real_input(Shape{3, 5})}, NoAttrs{}, false)};
   }));
 }
 
@@ -209,7 +209,7 @@ OpRow scalar_row(Opcode opcode, Trait traits, double flops, bool integers, doubl
   OpRow row;
   row.opcode = opcode;
   row.traits = traits;
-  row.infer = [integers](const Node& node, TypeSpan inputs) -> Types {
+  row.infer = [integers](const Node& node, TypeSpan inputs) -> TensorTypes {
     require_count(node, inputs, 1, 1);
     integers ? require_number(node, inputs) : require_real(node, inputs);
     const double value = node.as<ScalarAttrs>().value;
@@ -233,7 +233,9 @@ OpRow scalar_row(Opcode opcode, Trait traits, double flops, bool integers, doubl
   row.cost = cost_per_output(flops);
   row.samples = [values, low, high] {
     std::vector<OpSample> samples;
-    for (const double value : values) samples.push_back(sample(fmt::format("by_{}", value), {real(Shape{3, 4}, low, high)}, ScalarAttrs{value}));
+    for (const double value : values) {
+      samples.push_back(op_sample(fmt::format("by_{}", value), {real_input(Shape{3, 4}, low, high)}, ScalarAttrs{value}));
+    }
     return samples;
   };
   return row;
@@ -277,7 +279,7 @@ OpRow clamp_row() {
   OpRow row;
   row.opcode = op::clamp;
   row.traits = kSimple;
-  row.infer = [](const Node& node, TypeSpan inputs) -> Types {
+  row.infer = [](const Node& node, TypeSpan inputs) -> TensorTypes {
     require_count(node, inputs, 1, 1);
     require_number(node, inputs);
     const auto& a = node.as<ClampAttrs>();
@@ -304,9 +306,9 @@ OpRow clamp_row() {
   };
   row.cost = cost_per_output(2);
   row.samples = [] {
-    return std::vector<OpSample>{sample("both", {real(Shape{3, 5})}, ClampAttrs{-1.0, 1.25}),
-                                 sample("min", {real(Shape{7})}, ClampAttrs{0.5, {}}),
-                                 sample("max", {real(Shape{7})}, ClampAttrs{{}, 0.5})};
+    return std::vector<OpSample>{op_sample("both", {real_input(Shape{3, 5})}, ClampAttrs{-1.0, 1.25}),
+                                 op_sample("min", {real_input(Shape{7})}, ClampAttrs{0.5, {}}),
+                                 op_sample("max", {real_input(Shape{7})}, ClampAttrs{{}, 0.5})};
   };
   return row;
 }
@@ -315,14 +317,14 @@ OpRow logical_not_row() {
   OpRow row;
   row.opcode = op::logical_not;
   row.traits = kSimple;
-  row.infer = [](const Node& node, TypeSpan inputs) -> Types {
+  row.infer = [](const Node& node, TypeSpan inputs) -> TensorTypes {
     require_count(node, inputs, 1, 1);
     require_bool(node, inputs);
     return {inputs[0]};
   };
   row.evaluate = [](EvalContext& c) { map_one<std::int64_t>(c, [](std::int64_t x) { return std::int64_t{x == 0}; }); };
   row.cost = cost_per_output(1);
-  row.samples = [] { return std::vector<OpSample>{sample("flags", {flag(Shape{3, 4})}, NoAttrs{}, false)}; };
+  row.samples = [] { return std::vector<OpSample>{op_sample("flags", {bool_input(Shape{3, 4})}, NoAttrs{}, false)}; };
   return row;
 }
 

@@ -32,7 +32,7 @@ OpRow generator_row(Opcode opcode) {
   OpRow row;
   row.opcode = opcode;
   row.traits = Trait::random | Trait::never_recompute;
-  row.infer = [](const Node& node, TypeSpan inputs) -> Types {
+  row.infer = [](const Node& node, TypeSpan inputs) -> TensorTypes {
     const auto& a = node.as<ShapeAttrs>();
     require_count(node, inputs, 0, 0);
     require_draw_dtype(node, inputs, a.dtype);
@@ -40,8 +40,8 @@ OpRow generator_row(Opcode opcode) {
   };
   row.cost = cost_per_output(30);
   row.samples = [] {
-    return std::vector<OpSample>{sample("matrix", {}, ShapeAttrs{Shape{3, 5}, DType::float32}, false),
-                                 sample("double", {}, ShapeAttrs{Shape{4}, DType::float64}, false)};
+    return std::vector<OpSample>{op_sample("matrix", {}, ShapeAttrs{Shape{3, 5}, DType::float32}, false),
+                                 op_sample("double", {}, ShapeAttrs{Shape{4}, DType::float64}, false)};
   };
   return row;
 }
@@ -50,7 +50,7 @@ OpRow dropout_row() {
   OpRow row;
   row.opcode = op::dropout;
   row.traits = Trait::random | Trait::never_recompute;
-  row.infer = [](const Node& node, TypeSpan inputs) -> Types {
+  row.infer = [](const Node& node, TypeSpan inputs) -> TensorTypes {
     require_count(node, inputs, 1, 1);
     require_real(node, inputs);
     require_probability(node, inputs, node.as<DropoutAttrs>().p);
@@ -60,7 +60,7 @@ OpRow dropout_row() {
     throw InternalError("dropout cannot be differentiated before the rng pass has named its draws");
   };
   row.cost = cost_per_output(32);
-  row.samples = [] { return std::vector<OpSample>{sample("matrix", {real(Shape{3, 5})}, DropoutAttrs{0.3}, false)}; };
+  row.samples = [] { return std::vector<OpSample>{op_sample("matrix", {real_input(Shape{3, 5})}, DropoutAttrs{0.3}, false)}; };
   return row;
 }
 
@@ -83,7 +83,7 @@ void require_stream(const Node& node, TypeSpan inputs, std::size_t i) {
   require_types(draw >= 0 && draw % 4 == 0, node, inputs, fmt::format("a draw starts at a multiple of 4: {}", draw));
 }
 
-std::vector<SampleInput> stream_inputs() { return {integer(Shape{}, 0, 1000000), integer(Shape{}, 8, 8)}; }
+std::vector<SampleInput> stream_inputs() { return {integer_input(Shape{}, 0, 1000000), integer_input(Shape{}, 8, 8)}; }
 
 PhiloxAttrs philox(const Shape& shape, DType dtype, std::int64_t draw, double p = 0) { return {shape, dtype, draw, p}; }
 
@@ -92,7 +92,7 @@ template <class F>
 OpRow draw_row(Opcode opcode, F f) {
   OpRow row;
   row.opcode = opcode;
-  row.infer = [](const Node& node, TypeSpan inputs) -> Types {
+  row.infer = [](const Node& node, TypeSpan inputs) -> TensorTypes {
     const auto& a = node.as<PhiloxAttrs>();
     require_count(node, inputs, 2, 2);
     require_draw_dtype(node, inputs, a.dtype);
@@ -110,8 +110,8 @@ OpRow draw_row(Opcode opcode, F f) {
   };
   row.cost = cost_per_output(30);
   row.samples = [] {
-    return std::vector<OpSample>{sample("matrix", stream_inputs(), philox(Shape{3, 5}, DType::float32, 0), false),
-                                 sample("later", stream_inputs(), philox(Shape{7}, DType::float64, 16), false)};
+    return std::vector<OpSample>{op_sample("matrix", stream_inputs(), philox(Shape{3, 5}, DType::float32, 0), false),
+                                 op_sample("later", stream_inputs(), philox(Shape{7}, DType::float64, 16), false)};
   };
   return row;
 }
@@ -140,7 +140,7 @@ OpRow philox_dropout_row() {
   OpRow row;
   row.opcode = op::philox_dropout;
   row.traits = Trait::pointwise;
-  row.infer = [](const Node& node, TypeSpan inputs) -> Types {
+  row.infer = [](const Node& node, TypeSpan inputs) -> TensorTypes {
     require_count(node, inputs, 3, 3);
     require_real(node, inputs);
     require_stream(node, inputs, 1);
@@ -165,12 +165,12 @@ OpRow philox_dropout_row() {
   row.samples = [] {
     const auto inputs = [](const Shape& shape) {
       std::vector<SampleInput> list = stream_inputs();
-      list.insert(list.begin(), real(shape));
+      list.insert(list.begin(), real_input(shape));
       return list;
     };
-    return std::vector<OpSample>{sample("matrix", inputs(Shape{3, 5}), philox(Shape{}, DType::float32, 4, 0.3)),
-                                 sample("none", inputs(Shape{9}), philox(Shape{}, DType::float32, 0, 0)),
-                                 sample("all", inputs(Shape{9}), philox(Shape{}, DType::float32, 0, 1))};
+    return std::vector<OpSample>{op_sample("matrix", inputs(Shape{3, 5}), philox(Shape{}, DType::float32, 4, 0.3)),
+                                 op_sample("none", inputs(Shape{9}), philox(Shape{}, DType::float32, 0, 0)),
+                                 op_sample("all", inputs(Shape{9}), philox(Shape{}, DType::float32, 0, 1))};
   };
   return row;
 }

@@ -55,7 +55,7 @@ ValueId spread(VjpContext& c, ValueId value) {
   return ops::expand(c.b, narrow, c.b.shape(c.in(0)));
 }
 
-Types infer_reduction(const Node& node, TypeSpan inputs, bool integers, bool needs_elements) {
+TensorTypes infer_reduction(const Node& node, TypeSpan inputs, bool integers, bool needs_elements) {
   require_count(node, inputs, 1, 1);
   integers ? require_number(node, inputs) : require_real(node, inputs);
   const Shape& shape = inputs[0].shape;
@@ -72,11 +72,11 @@ Types infer_reduction(const Node& node, TypeSpan inputs, bool integers, bool nee
 }
 
 std::vector<OpSample> reduction_samples(std::int64_t correction = 0, double low = -2, double high = 2) {
-  const auto input = [=](const Shape& shape) { return std::vector<SampleInput>{real(shape, low, high)}; };
-  return {sample("all", input(Shape{2, 3, 5}), ReduceAttrs{{}, false, correction}),
-          sample("last", input(Shape{4, 7}), ReduceAttrs{Ints{-1}, false, correction}),
-          sample("first_keep", input(Shape{4, 3}), ReduceAttrs{Ints{0}, true, correction}),
-          sample("outer_pair", input(Shape{2, 3, 4}), ReduceAttrs{Ints{0, 2}, false, correction})};
+  const auto input = [=](const Shape& shape) { return std::vector<SampleInput>{real_input(shape, low, high)}; };
+  return {op_sample("all", input(Shape{2, 3, 5}), ReduceAttrs{{}, false, correction}),
+          op_sample("last", input(Shape{4, 7}), ReduceAttrs{Ints{-1}, false, correction}),
+          op_sample("first_keep", input(Shape{4, 3}), ReduceAttrs{Ints{0}, true, correction}),
+          op_sample("outer_pair", input(Shape{2, 3, 4}), ReduceAttrs{Ints{0, 2}, false, correction})};
 }
 
 /// A row whose result is one number per group of elements; `f(plan rule, n, load)` reduces one group.
@@ -301,7 +301,7 @@ OpRow sum_squares_row() {
   OpRow row;
   row.opcode = op::sum_squares;
   row.traits = kReduction;
-  row.infer = [](const Node& node, TypeSpan inputs) -> Types {
+  row.infer = [](const Node& node, TypeSpan inputs) -> TensorTypes {
     require_count(node, inputs, 1, 1);
     require_real(node, inputs);
     return {with_shape(inputs[0], Shape{}, statistic_dtype(inputs[0].dtype))};
@@ -321,7 +321,8 @@ OpRow sum_squares_row() {
   };
   row.cost = cost_per_input(2);
   row.samples = [] {
-    return std::vector<OpSample>{sample("matrix", {real(Shape{3, 5})}), sample("scalar", {real(Shape{})}), sample("empty", {real(Shape{0})})};
+    return std::vector<OpSample>{op_sample("matrix", {real_input(Shape{3, 5})}), op_sample("scalar", {real_input(Shape{})}),
+                                 op_sample("empty", {real_input(Shape{0})})};
   };
   return row;
 }

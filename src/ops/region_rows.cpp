@@ -25,22 +25,22 @@ void require_body_inputs(const Node& node, TypeSpan inputs, const Trace& body, T
   }
 }
 
-Types output_types(const Trace& body) {
-  Types types;
+TensorTypes output_types(const Trace& body) {
+  TensorTypes types;
   for (const ValueId output : body.outputs) types.push_back(body.type(output));
   return types;
 }
 
 // ---- custom_function ---------------------------------------------------------------------------------------------
 
-Types infer_custom(const Node& node, TypeSpan inputs) {
+TensorTypes infer_custom(const Node& node, TypeSpan inputs) {
   require_types(node.bodies.size() == 2, node, inputs, "needs two bodies: forward and backward");
   require_count(node, inputs, 0, inputs.size());
   const Trace& forward = node.bodies[0];
   const Trace& backward = node.bodies[1];
   require_body_inputs(node, inputs, forward, inputs);
-  const Types outputs = output_types(forward);
-  Types wanted(inputs.begin(), inputs.end());
+  const TensorTypes outputs = output_types(forward);
+  TensorTypes wanted(inputs.begin(), inputs.end());
   wanted.insert(wanted.end(), outputs.begin(), outputs.end());
   wanted.insert(wanted.end(), outputs.begin(), outputs.end());
   require_body_inputs(node, inputs, backward, wanted);
@@ -95,7 +95,7 @@ OpSample square_sample() {
   }
   CustomAttrs attrs;
   attrs.name = "square";
-  OpSample result = sample("square", {{type, -2, 2}}, attrs);
+  OpSample result = op_sample("square", {{type, -2, 2}}, attrs);
   result.bodies = {std::move(forward), std::move(backward)};
   return result;
 }
@@ -113,17 +113,17 @@ TensorType share_type(const Node& node, TypeSpan inputs, const TensorType& whole
   return share;
 }
 
-Types infer_tile(const Node& node, TypeSpan inputs) {
+TensorTypes infer_tile(const Node& node, TypeSpan inputs) {
   const auto& attrs = node.as<TileAttrs>();
   require_types(node.bodies.size() == 1, node, inputs, "needs one body");
   require_count(node, inputs, 0, inputs.size());
   const Trace& body = node.bodies[0];
   require_types(attrs.tiles >= 1 && attrs.input_dims.size() == inputs.size() && attrs.output_dims.size() == body.outputs.size(), node, inputs,
                 "needs a tile at least, and a dimension or -1 for every input and output");
-  Types shares;
+  TensorTypes shares;
   for (std::size_t i = 0; i < inputs.size(); ++i) shares.push_back(share_type(node, inputs, inputs[i], attrs.input_dims[i], attrs.tiles));
   require_body_inputs(node, inputs, body, shares);
-  Types outputs = output_types(body);
+  TensorTypes outputs = output_types(body);
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     const std::int64_t dim = attrs.output_dims[i];
     if (dim < 0) {
@@ -229,7 +229,7 @@ OpSample tile_sample() {
   attrs.tiles = 3;
   attrs.input_dims = {0, -1};
   attrs.output_dims = {0, -1};
-  OpSample result = sample("rows", {real(Shape{6, 3}), {weight, -2, 2}}, attrs);
+  OpSample result = op_sample("rows", {real_input(Shape{6, 3}), {weight, -2, 2}}, attrs);
   result.bodies = {std::move(body)};
   return result;
 }

@@ -14,7 +14,7 @@
 namespace reprise {
 namespace {
 
-Types infer_rope(const Node& node, TypeSpan inputs) {
+TensorTypes infer_rope(const Node& node, TypeSpan inputs) {
   require_count(node, inputs, 3, 3);
   require_real(node, inputs);
   const TensorType& x = inputs[0];
@@ -174,7 +174,8 @@ std::vector<ValueId> rope_vjp(VjpContext& c, Opcode transpose, bool backward) {
 std::vector<OpSample> rope_samples() {
   const auto make = [](std::string name, Shape x, Shape table, RopeLayout layout, DType dtype = DType::float32) {
     const SampleInput head{TensorType{dtype, x, Device::cpu}, -2, 2};
-    return sample(std::move(name), {head, real(table, -1, 1), real(table, -1, 1)}, RopeAttrs{layout}, dtype == DType::float32);
+    return op_sample(std::move(name), {head, real_input(table, -1, 1), real_input(table, -1, 1)}, RopeAttrs{layout},
+                     dtype == DType::float32);
   };
   return {make("half", {2, 2, 3, 6}, {3, 6}, RopeLayout::half),
           make("odd", {2, 3, 5}, {3, 3}, RopeLayout::half),

@@ -35,7 +35,7 @@ void require_scalar(const Node& node, TypeSpan inputs, std::size_t i, DType dtyp
                 fmt::format("input {} must be a scalar of {}", i, dtype_name(dtype)));
 }
 
-Types checked_in_place(const Node& node, TypeSpan inputs, Types outputs) {
+TensorTypes checked_in_place(const Node& node, TypeSpan inputs, TensorTypes outputs) {
   if (node.in_place && outputs[0] != inputs[0]) {
     type_error(node, inputs, fmt::format("in place the result must have input 0's type, not {}", outputs[0].str()));
   }
@@ -71,17 +71,17 @@ CostFunction cost_per_input(double flops) {
   };
 }
 
-SampleInput real(const Shape& shape, double low, double high) {
+SampleInput real_input(const Shape& shape, double low, double high) {
   return {TensorType{DType::float32, shape, Device::cpu}, low, high};
 }
 
-SampleInput integer(const Shape& shape, std::int64_t low, std::int64_t high) {
+SampleInput integer_input(const Shape& shape, std::int64_t low, std::int64_t high) {
   return {TensorType{DType::int64, shape, Device::cpu}, static_cast<double>(low), static_cast<double>(high)};
 }
 
-SampleInput flag(const Shape& shape) { return {TensorType{DType::boolean, shape, Device::cpu}, 0, 1}; }
+SampleInput bool_input(const Shape& shape) { return {TensorType{DType::boolean, shape, Device::cpu}, 0, 1}; }
 
-OpSample sample(std::string name, std::vector<SampleInput> inputs, Attrs attrs, bool differentiable) {
+OpSample op_sample(std::string name, std::vector<SampleInput> inputs, Attrs attrs, bool differentiable) {
   return {std::move(name), std::move(inputs), std::move(attrs), {}, differentiable};
 }
 

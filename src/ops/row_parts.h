@@ -13,7 +13,7 @@
 
 namespace reprise {
 
-using Types = std::vector<TensorType>;
+using TensorTypes = std::vector<TensorType>;
 using TypeSpan = std::span<const TensorType>;
 
 /// One dtype and one device.
@@ -26,7 +26,7 @@ void require_bool(const Node& node, TypeSpan inputs, std::size_t i = 0);
 /// Input i is a scalar (shape []) of this dtype.
 void require_scalar(const Node& node, TypeSpan inputs, std::size_t i, DType dtype);
 /// Passes `outputs` on; an in-place node's output 0 must have the type of its input 0.
-Types checked_in_place(const Node& node, TypeSpan inputs, Types outputs);
+TensorTypes checked_in_place(const Node& node, TypeSpan inputs, TensorTypes outputs);
 /// Numpy-style broadcast of all inputs.
 Shape broadcast_inputs(const Node& node, TypeSpan inputs);
 /// `dim` of input 0 counted from 0; a scalar has the dimensions 0 and -1.
@@ -37,10 +37,10 @@ using CostFunction = std::function<Cost(const Node&, TypeSpan, TypeSpan)>;
 CostFunction cost_per_output(double flops);
 CostFunction cost_per_input(double flops);
 
-/// A float32 input filled from [low, high] (checks that need float64 widen it); int64 from [low, high]; bool.
-SampleInput real(const Shape& shape, double low = -2, double high = 2);
-SampleInput integer(const Shape& shape, std::int64_t low, std::int64_t high);
-SampleInput flag(const Shape& shape);
-OpSample sample(std::string name, std::vector<SampleInput> inputs, Attrs attrs = NoAttrs{}, bool differentiable = true);
+/// Inputs of samples: float32 filled from [low, high] (checks that need float64 widen it); int64 from [low, high]; bool.
+SampleInput real_input(const Shape& shape, double low = -2, double high = 2);
+SampleInput integer_input(const Shape& shape, std::int64_t low, std::int64_t high);
+SampleInput bool_input(const Shape& shape);
+OpSample op_sample(std::string name, std::vector<SampleInput> inputs, Attrs attrs = NoAttrs{}, bool differentiable = true);
 
 }  // namespace reprise

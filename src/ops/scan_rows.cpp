@@ -34,7 +34,7 @@ OpRow scan_row(Opcode opcode) {
   OpRow row;
   row.opcode = opcode;
   row.traits = Trait::cheap;
-  row.infer = [](const Node& node, TypeSpan inputs) -> Types {
+  row.infer = [](const Node& node, TypeSpan inputs) -> TensorTypes {
     require_count(node, inputs, 1, 1);
     require_number(node, inputs);
     scan_dim(node, inputs, node.as<ScanAttrs>().dim);
@@ -42,10 +42,10 @@ OpRow scan_row(Opcode opcode) {
   };
   row.cost = cost_per_input(1);
   row.samples = [] {
-    return std::vector<OpSample>{sample("last", {real(Shape{3, 5}, 0.3, 1.5)}, ScanAttrs{-1, false}),
-                                 sample("middle_reverse", {real(Shape{2, 4, 3}, -1.5, 1.5)}, ScanAttrs{1, true}),
-                                 sample("one", {real(Shape{1})}, ScanAttrs{0, false}),
-                                 sample("scalar", {real(Shape{})}, ScanAttrs{0, false})};
+    return std::vector<OpSample>{op_sample("last", {real_input(Shape{3, 5}, 0.3, 1.5)}, ScanAttrs{-1, false}),
+                                 op_sample("middle_reverse", {real_input(Shape{2, 4, 3}, -1.5, 1.5)}, ScanAttrs{1, true}),
+                                 op_sample("one", {real_input(Shape{1})}, ScanAttrs{0, false}),
+                                 op_sample("scalar", {real_input(Shape{})}, ScanAttrs{0, false})};
   };
   return row;
 }

@@ -12,7 +12,7 @@ namespace {
 
 std::size_t dim_of(const Node& node, const Shape& shape) { return shape.rank() == 0 ? 0 : shape.wrap(node.as<DimAttrs>().dim); }
 
-Types infer_rows(const Node& node, TypeSpan inputs, std::size_t count) {
+TensorTypes infer_rows(const Node& node, TypeSpan inputs, std::size_t count) {
   require_count(node, inputs, count, count);
   require_one_dtype(node, inputs);
   require_real(node, inputs);
@@ -22,11 +22,11 @@ Types infer_rows(const Node& node, TypeSpan inputs, std::size_t count) {
 }
 
 std::vector<OpSample> row_samples(std::size_t inputs, bool differentiable) {
-  const auto input = [&](const Shape& shape) { return std::vector<SampleInput>(inputs, real(shape)); };
-  return {sample("last", input(Shape{4, 7}), DimAttrs{-1}, differentiable),
-          sample("middle", input(Shape{2, 3, 5}), DimAttrs{1}, differentiable),
-          sample("first", input(Shape{5, 2}), DimAttrs{0}, differentiable),
-          sample("one", input(Shape{3, 1}), DimAttrs{-1}, differentiable)};
+  const auto input = [&](const Shape& shape) { return std::vector<SampleInput>(inputs, real_input(shape)); };
+  return {op_sample("last", input(Shape{4, 7}), DimAttrs{-1}, differentiable),
+          op_sample("middle", input(Shape{2, 3, 5}), DimAttrs{1}, differentiable),
+          op_sample("first", input(Shape{5, 2}), DimAttrs{0}, differentiable),
+          op_sample("one", input(Shape{3, 1}), DimAttrs{-1}, differentiable)};
 }
 
 OpRow row_op(Opcode opcode, std::size_t inputs, double flops) {
@@ -123,7 +123,7 @@ void append_log_softmax(std::vector<OpRow>& rows) {
 OpRow logsumexp_row() {
   using namespace ops;
   OpRow row = row_op(op::logsumexp, 1, 16);
-  row.infer = [](const Node& node, TypeSpan inputs) -> Types {
+  row.infer = [](const Node& node, TypeSpan inputs) -> TensorTypes {
     require_count(node, inputs, 1, 1);
     require_real(node, inputs);
     const std::size_t dim = checked_dim(node, inputs, 0, node.as<DimAttrs>().dim);

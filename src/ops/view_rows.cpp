@@ -18,7 +18,7 @@ namespace {
 
 // ---- reshape -----------------------------------------------------------------------------------------------------
 
-Types infer_reshape(const Node& node, TypeSpan inputs) {
+TensorTypes infer_reshape(const Node& node, TypeSpan inputs) {
   require_count(node, inputs, 1, 1);
   const Shape& shape = node.as<ShapeAttrs>().shape;
   require_types(shape.numel() == inputs[0].shape.numel(), node, inputs, fmt::format("the element counts differ from {}", shape.str()));
@@ -64,7 +64,7 @@ std::optional<Layout> layout_reshape(const Node& node, const TensorType& input, 
 
 // ---- expand ------------------------------------------------------------------------------------------------------
 
-Types infer_expand(const Node& node, TypeSpan inputs) {
+TensorTypes infer_expand(const Node& node, TypeSpan inputs) {
   require_count(node, inputs, 1, 1);
   const Shape& from = inputs[0].shape;
   const Shape& to = node.as<ShapeAttrs>().shape;
@@ -104,7 +104,7 @@ std::vector<std::size_t> permutation(const Node& node, TypeSpan inputs) {
   return order;
 }
 
-Types infer_permute(const Node& node, TypeSpan inputs) {
+TensorTypes infer_permute(const Node& node, TypeSpan inputs) {
   require_count(node, inputs, 1, 1);
   Shape shape;
   for (const std::size_t d : permutation(node, inputs)) shape.append(inputs[0].shape.dim(d));
@@ -128,7 +128,7 @@ std::vector<ValueId> permute_vjp(VjpContext& c) {
 
 // ---- slice -------------------------------------------------------------------------------------------------------
 
-Types infer_slice(const Node& node, TypeSpan inputs) {
+TensorTypes infer_slice(const Node& node, TypeSpan inputs) {
   require_count(node, inputs, 1, 1);
   const auto& attrs = node.as<SliceAttrs>();
   const std::size_t dim = checked_dim(node, inputs, 0, attrs.dim);
@@ -184,7 +184,7 @@ std::vector<bool> named_dims(const Node& node, TypeSpan inputs, std::size_t rank
   return named;
 }
 
-Types infer_squeeze(const Node& node, TypeSpan inputs) {
+TensorTypes infer_squeeze(const Node& node, TypeSpan inputs) {
   require_count(node, inputs, 1, 1);
   const Shape& from = inputs[0].shape;
   const std::vector<bool> named = named_dims(node, inputs, from.rank());
@@ -211,7 +211,7 @@ std::vector<bool> added_dims(const Node& node, TypeSpan inputs) {
   return named_dims(node, inputs, rank);
 }
 
-Types infer_unsqueeze(const Node& node, TypeSpan inputs) {
+TensorTypes infer_unsqueeze(const Node& node, TypeSpan inputs) {
   require_count(node, inputs, 1, 1);
   Shape shape;
   std::size_t next = 0;
@@ -238,7 +238,7 @@ std::vector<ValueId> reshape_back_vjp(VjpContext& c) {
 
 // ---- diagonal, unfold --------------------------------------------------------------------------------------------
 
-Types infer_diagonal(const Node& node, TypeSpan inputs) {
+TensorTypes infer_diagonal(const Node& node, TypeSpan inputs) {
   require_count(node, inputs, 1, 1);
   const Shape& from = inputs[0].shape;
   require_types(from.rank() >= 2, node, inputs, "needs two dimensions at least");
@@ -262,7 +262,7 @@ std::optional<Layout> layout_diagonal(const Node& node, const TensorType& input,
   return result;
 }
 
-Types infer_unfold(const Node& node, TypeSpan inputs) {
+TensorTypes infer_unfold(const Node& node, TypeSpan inputs) {
   require_count(node, inputs, 1, 1);
   const auto& attrs = node.as<UnfoldAttrs>();
   const std::size_t dim = checked_dim(node, inputs, 0, attrs.dim);
@@ -287,7 +287,7 @@ std::optional<Layout> layout_unfold(const Node& node, const TensorType& input, c
 
 // ---- strided windows ---------------------------------------------------------------------------------------------
 
-Types infer_as_strided(const Node& node, TypeSpan inputs) {
+TensorTypes infer_as_strided(const Node& node, TypeSpan inputs) {
   require_count(node, inputs, 1, 1);
   const auto& attrs = node.as<StridedAttrs>();
   require_window(node, inputs, attrs, inputs[0].shape);

@@ -46,7 +46,9 @@ OpRow opaque_square() {
   row.cost = [](const Node&, std::span<const TensorType> inputs, std::span<const TensorType> outputs) {
     return streaming_cost(inputs, outputs, 1);
   };
-  row.samples = [] { return std::vector{sample("matrix", {real({3, 5})}, CustomAttrs{}), sample("scalar", {real({})}, CustomAttrs{})}; };
+  row.samples = [] {
+    return std::vector{op_sample("matrix", {real_input({3, 5})}, CustomAttrs{}), op_sample("scalar", {real_input({})}, CustomAttrs{})};
+  };
   return row;
 }
 
@@ -168,7 +170,7 @@ TEST(CheckOp, FindsInputsAndOutputsThatAreNotThere) {
 
 TEST(CheckOp, SamplesNeedNoAttributes) {
   const auto check = checked("op_test_plain_sample", opaque_square(), [](OpRow& row) {
-    row.samples = [] { return std::vector{sample("plain", {real({2, 3})})}; };
+    row.samples = [] { return std::vector{op_sample("plain", {real_input({2, 3})})}; };
   });
   EXPECT_TRUE(check.passed()) << check.str();
 }

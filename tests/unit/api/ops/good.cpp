@@ -23,7 +23,7 @@ OpRow snake() {
     const ValueId wave = ops::square(b, ops::unary(b, op::sin, ops::mul_scalar(b, inputs[0], a)));
     return std::vector{ops::add(b, inputs[0], ops::div_scalar(b, wave, a))};
   };
-  row.samples = [] { return std::vector{sample("half", {real({3, 4})}, CustomAttrs{"", {{"a", 0.5}}})}; };
+  row.samples = [] { return std::vector{op_sample("half", {real_input({3, 4})}, CustomAttrs{"", {{"a", 0.5}}})}; };
   return row;
 }
 
@@ -50,7 +50,7 @@ OpRow reversed() {
   row.cost = [](const Node&, std::span<const TensorType> inputs, std::span<const TensorType> outputs) {
     return streaming_cost(inputs, outputs);
   };
-  row.samples = [] { return std::vector{sample("matrix", {real({3, 4})}, CustomAttrs{})}; };
+  row.samples = [] { return std::vector{op_sample("matrix", {real_input({3, 4})}, CustomAttrs{})}; };
   return row;
 }
 
