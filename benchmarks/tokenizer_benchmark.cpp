@@ -75,7 +75,8 @@ int run(int argc, char** argv) {
   for (std::size_t i = 0; i < tokenizers.size(); ++i) {
     const Tokenizer& tokenizer = *tokenizers[i];
     benchmark::RegisterBenchmark(("encode/" + names[i]).c_str(), [&tokenizer](benchmark::State& state) { encode(state, tokenizer, text); });
-    benchmark::RegisterBenchmark(("encode_once/" + names[i]).c_str(), [&tokenizer](benchmark::State& state) { encode(state, tokenizer, once); });
+    benchmark::RegisterBenchmark(("encode_once/" + names[i]).c_str(),
+                                 [&tokenizer](benchmark::State& state) { encode(state, tokenizer, once); });
     benchmark::RegisterBenchmark(("decode/" + names[i]).c_str(), [&tokenizer](benchmark::State& state) { decode(state, tokenizer, once); });
   }
   benchmark::RegisterBenchmark("learn/once", [](benchmark::State& state) { learn(state, once); });
