@@ -78,7 +78,8 @@ void check_format(const SafetensorsMetadata& strings, const std::filesystem::pat
   const std::optional<std::string_view> found = find_string(strings, kFormatKey);
   if (!found) throw UserError(fmt::format("{}: no state of a step; Parameters::load reads weights alone", path.string()));
   if (*found != kStateFormat) {
-    throw UserError(fmt::format("{}: step state of format {}, known is {}; use the reprise that wrote it", path.string(), *found, kStateFormat));
+    throw UserError(
+        fmt::format("{}: step state of format {}, known is {}; use the reprise that wrote it", path.string(), *found, kStateFormat));
   }
 }
 

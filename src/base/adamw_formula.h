@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One element of the AdamW update (Loshchilov and Hutter, "Decoupled weight decay regularization", 2019) and stochastic rounding to bfloat16:
-// shared by the reference evaluation and the compiled kernels.
+// One element of the AdamW update (Loshchilov and Hutter, "Decoupled weight decay regularization", 2019) and stochastic rounding to
+// bfloat16: shared by the reference evaluation and the compiled kernels.
 #pragma once
 
 #include <cstdint>
@@ -45,7 +45,8 @@ struct AdamWElement {
   T p, m, v;
 };
 
-/// m' = beta1 m + (1 - beta1) g; v' = beta2 v + (1 - beta2) g g; p' = p decay - step_size (m' / (sqrt(v') root_scale + eps)). No contraction.
+/// m' = beta1 m + (1 - beta1) g; v' = beta2 v + (1 - beta2) g g; p' = p decay - step_size (m' / (sqrt(v') root_scale + eps)).
+/// No contraction.
 template <class T>
 REPRISE_INLINE AdamWElement<T> adamw_element(const AdamWStep<T>& step, T p, T g, T m, T v) {
   const T m1 = step.beta1 * m + step.one_less_beta1 * g;
@@ -63,7 +64,8 @@ REPRISE_INLINE std::uint64_t rounding_subsequence(std::uint64_t step, std::uint3
   return ((step + 1) << 32) | (std::uint64_t{3} * parameter + static_cast<std::uint32_t>(value));
 }
 
-/// Rounds to a neighbouring bfloat16, up in magnitude with probability (dropped bits) / 2^16. Representable values, infinities and NaN stay.
+/// Rounds to a neighbouring bfloat16, up in magnitude with probability (dropped bits) / 2^16.
+/// Representable values, infinities and NaN stay.
 REPRISE_INLINE bfloat16 stochastic_bfloat16(float x, std::uint32_t word) {
   const std::uint32_t bits = __builtin_bit_cast(std::uint32_t, x);
   const bool finite = (bits & 0x7F800000u) != 0x7F800000u;

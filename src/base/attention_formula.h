@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scaled dot-product attention as the numeric contract defines it, one query row at a time: the reference evaluation, and the compiled kernels'
-// path for what their tiles do not cover. E is the element type (float, double, bfloat16), T the type computed in.
+// Scaled dot-product attention as the numeric contract defines it, one query row at a time: the reference evaluation, and the compiled
+// kernels' path for what their tiles do not cover. E is the element type (float, double, bfloat16), T the type computed in.
 //
-//   score(i, j)  s = scale * dot(q_i, k_j), dot one fma chain over d ascending from +0; with a soft cap s = cap * tanh(s / cap); then + bias
-//   key j is seen by query i when the causal test j <= i + offset, the window test j > i + offset - window, the mask and the segments all allow it;
-//   a segment is a run of equal ids: its queries see its keys only
-//   forward      key blocks of 128 from key 0 (the segment's first key), those with no seen key skipped. Per block: m' = max(m, block max), a = exp(m - m'), p = exp(s - m')
-//                for seen keys, l = l a + sum of p (reduction.h's slots), o = o a, then o = fma(p, v_j, o) over the seen keys ascending.
-//                out = o * (1 / l), lse = m + log l. A row that sees nothing gives 0 and lse -inf.
+//   score(i, j)  s = scale * dot(q_i, k_j), dot one fma chain over d ascending from +0; with a soft cap s = cap * tanh(s / cap);
+//                then + bias
+//   key j is seen by query i when the causal test j <= i + offset, the window test j > i + offset - window, the mask and the segments all
+//   allow it; a segment is a run of equal ids: its queries see its keys only
+//   forward      key blocks of 128 from key 0 (the segment's first key), those with no seen key skipped. Per block: m' = max(m, block max),
+//                a = exp(m - m'), p = exp(s - m') for seen keys, l = l a + sum of p (reduction.h's slots), o = o a, then o = fma(p, v_j, o)
+//                over the seen keys ascending. out = o * (1 / l), lse = m + log l. A row that sees nothing gives 0 and lse -inf.
 //   dropout      p counts in l as it is; what multiplies v (and takes dp back) is p kept ? p * (1 / (1 - rate)) : 0
-//   backward     p = exp(s - lse); delta_i = sum_d dout * out (row rule); dp = dot(dout_i, v_j); ds = p (dp - delta); that is the bias's gradient;
-//                with a soft cap ds = ds (1 - t t), t the tanh; then ds * scale. dq: an fma chain over the seen keys ascending; dk and dv: one fma chain
-//                over (query head of the group, query) ascending, each from +0.
+//   backward     p = exp(s - lse); delta_i = sum_d dout * out (row rule); dp = dot(dout_i, v_j); ds = p (dp - delta); that is the bias's
+//                gradient; with a soft cap ds = ds (1 - t t), t the tanh; then ds * scale. dq: an fma chain over the seen keys ascending;
+//                dk and dv: one fma chain over (query head of the group, query) ascending, each from +0.
 // Keys not seen take no part in any chain: they are selected away, never multiplied by 0.
 #pragma once
 
@@ -46,8 +47,8 @@ struct View {
   }
 };
 
-/// Inputs of the forward pass. `bias` is added to the scores (null data: none); `mask` non-zero = may attend (null data: all may); `segments`:
-/// ids [batch, keys] of equally many queries and keys at offset 0 (null: one segment).
+/// Inputs of the forward pass. `bias` is added to the scores (null data: none); `mask` non-zero = may attend (null data: all may);
+/// `segments`: ids [batch, keys] of equally many queries and keys at offset 0 (null: one segment).
 template <class E>
 struct Inputs {
   View<const E> q, k, v, bias;
@@ -164,7 +165,8 @@ REPRISE_INLINE void forward_row(const Config& config, const Inputs<E>& in, const
   lse[(b * config.q_heads + h) * config.queries + i] = l == T(0) ? -infinity : m + math::log(l);
 }
 
-/// What the backward pass writes. Null data skips `dbias`, the gradient of the bias before any broadcast is undone: [batch, q_heads, queries, keys].
+/// What the backward pass writes. Null data skips `dbias`, the gradient of the bias before any broadcast is undone:
+/// [batch, q_heads, queries, keys].
 template <class E>
 struct Gradients {
   View<E> dq, dk, dv, dbias;
@@ -173,8 +175,8 @@ struct Gradients {
 /// Computes the gradients of key head `kv` of batch entry b, its query heads included. lse: [batch, q_heads, queries].
 /// workspace: keys * (width + value_width) + width elements.
 template <class T, class E>
-REPRISE_INLINE void backward_head(const Config& config, const Inputs<E>& in, const View<const E>& out, const View<const E>& dout, const T* lse,
-                                  const Gradients<E>& grads, std::int64_t b, std::int64_t kv, T* workspace) {
+REPRISE_INLINE void backward_head(const Config& config, const Inputs<E>& in, const View<const E>& out, const View<const E>& dout,
+                                  const T* lse, const Gradients<E>& grads, std::int64_t b, std::int64_t kv, T* workspace) {
   const std::int64_t group = config.q_heads / config.kv_heads;
   T* dk = workspace;
   T* dv = dk + config.keys * config.width;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The elementary functions of the numeric contract. The float ones are our own polynomials with explicit fma and selects in place of branches:
-// the same bits from every compiler flag and instruction set, and loops that call them vectorise. The double ones are libm's.
-// Each float function's error bound in ulp is in tests/unit/base/elementary_test.cpp. Polynomials: own Remez fits, relative error, lowest power first.
+// The elementary functions of the numeric contract. The float ones are our own polynomials with explicit fma and selects in place of
+// branches: the same bits from every compiler flag and instruction set, and loops that call them vectorise. The double ones are libm's.
+// Each float function's error bound in ulp is in tests/unit/base/elementary_test.cpp.
+// Polynomials: own Remez fits, relative error, lowest power first.
 #pragma once
 
 #include <cstdint>
@@ -222,7 +223,8 @@ REPRISE_INLINE double gelu_tanh(double x) {
   return clamped * sigmoid(gelu_tanh_argument(clamped));
 }
 
-/// The upper tail of the normal distribution at y >= 0, in factors as in ExpParts: 1 - Phi(y) = e^(-y^2/2) * g(y), g a polynomial in 1/(1 + y/4) - 7/16.
+/// The upper tail of the normal distribution at y >= 0, in factors as in ExpParts: 1 - Phi(y) = e^(-y^2/2) * g(y),
+/// g a polynomial in 1/(1 + y/4) - 7/16.
 REPRISE_INLINE ExpParts normal_tail(float y) {
   const float t = 1.0f / fma(0.25f, y, 1.0f) - 0.3125f;
   const float low = fma(fma(fma(fma(0.0329151444f, t, -0.0980776040f), t, 0.0212721044f), t, 0.0824913332f), t, 0.194510220f);

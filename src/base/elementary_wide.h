@@ -60,8 +60,9 @@ REPRISE_INLINE Quadrant reduce_angle(float x) {
 /// sin(quadrant * pi/2 + r), to 1e-14.
 REPRISE_INLINE double sin_of(Quadrant angle) {
   const double z = angle.r * angle.r;
-  const double s = fma(fma(fma(fma(-2.47575410480383185e-8, z, 2.7555299815101358e-6), z, -1.98412635428856569e-4), z, 8.33333332474114845e-3),
-                       z, -0.166666666666284878);
+  const double s =
+      fma(fma(fma(fma(-2.47575410480383185e-8, z, 2.7555299815101358e-6), z, -1.98412635428856569e-4), z, 8.33333332474114845e-3), z,
+          -0.166666666666284878);
   const double c = fma(fma(fma(fma(2.06427848056336652e-9, z, -2.75554866243252781e-7), z, 2.48015805049139213e-5), z,
                            -1.38888888771468842e-3), z, 0.0416666666665928972);
   const double sine = fma(angle.r * z, s, angle.r);
@@ -112,7 +113,9 @@ REPRISE_INLINE double exp2_polynomial(double t) {
 REPRISE_INLINE float pow(float x, float y) {
   const float size = abs(x);
   const double finite = size == kInfinity || size == 0.0f ? 1.0 : static_cast<double>(size);
-  const double log = size == 0.0f ? -static_cast<double>(kInfinity) : size == kInfinity ? static_cast<double>(kInfinity) : log2_polynomial(finite);
+  const double log = size == 0.0f        ? -static_cast<double>(kInfinity)
+                     : size == kInfinity ? static_cast<double>(kInfinity)
+                                         : log2_polynomial(finite);
   const double t = static_cast<double>(y) * log;
   const double low = t < -200.0 ? -200.0 : t;
   const float power = static_cast<float>(exp2_polynomial(low > 200.0 ? 200.0 : low));

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The reduction orders of the numeric contract, once, for the reference evaluation and the compiled kernels alike. Each function is a
-// template over the element type (float; double in float64 traces) and over a load functor `T load(std::size_t i)`. 16-bit inputs are loaded
-// as float and results rounded once by the caller.
+// template over the element type (float; double in float64 traces) and over a load functor `T load(std::size_t i)`. 16-bit inputs are
+// loaded as float and results rounded once by the caller.
 //
 //   slots   Element i of a block goes to slot i mod 64: accumulator (i / 16) mod 4, lane i mod 16. Every slot is a chain in ascending i
-//           that starts from the identity. A ragged tail leaves the higher slots as they are. Then lane by lane (a0 + a1) + (a2 + a3), and the
-//           16 lanes halve: lane l takes lane l + 8, then + 4, + 2, + 1.
+//           that starts from the identity. A ragged tail leaves the higher slots as they are. Then lane by lane (a0 + a1) + (a2 + a3), and
+//           the 16 lanes halve: lane l takes lane l + 8, then + 4, + 2, + 1.
 //   row     Blocks of 4,096 elements, each reduced by slots; block results combined in ascending order.
 //   full    Leaves of 4,096 elements, each reduced by slots; the leaf results are reduced the same way until one is left.
 //   rows    Sums over rows: a chain over each block of 512 rows, block results combined in ascending order.
@@ -30,7 +30,8 @@ inline constexpr std::size_t kKeyBlock = 128;
 /// Which order a reduction over some dimensions of a value takes; `rows` and `row` enumerate the reduced elements in row-major order.
 enum class Rule : std::uint8_t { full, row, rows };
 
-/// Chooses: every dimension reduced -> full; else the last one reduced -> row; else rows. Bit d of `reduced` is dimension d. Sizes play no part.
+/// Chooses: every dimension reduced -> full; else the last one reduced -> row; else rows. Bit d of `reduced` is dimension d.
+/// Sizes play no part.
 constexpr Rule reduction_rule(std::size_t rank, std::uint64_t reduced) {
   if (rank == 0 || reduced == (rank == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << rank) - 1)) return Rule::full;
   return ((reduced >> (rank - 1)) & 1u) != 0u ? Rule::row : Rule::rows;

@@ -195,15 +195,17 @@ REPRISE_INLINE T dropout(T x, std::uint32_t word, T p) {
 }
 
 /// Which elements rotary embedding pairs. With h = n / 2:
-///   half                element i (i < n - h) with h + i: y[i] = x[i] cos[i] - x[h + i] sin[i], y[j] = x[j] cos[j] + x[j - (n - h)] sin[j] (j >= n - h)
+///   half                element i (i < n - h) with h + i: y[i] = x[i] cos[i] - x[h + i] sin[i], y[j] = x[j] cos[j] + x[j -
+///                       (n - h)] sin[j] (j >= n - h)
 ///   interleaved         2j with 2j + 1, results in the pairs' own places
 ///   interleaved_litgpt  2j with 2j + 1, results gathered: the first of each pair at j, the second at h + j
 enum class RopeLayout : std::uint8_t { half, interleaved, interleaved_litgpt };
 
-/// Rotates the first n elements of a head of `size` and copies the rest. `cos(i)` and `sin(i)` are the tables' row of this position: index i < n in
-/// layout half, pair index j < n / 2 in the others (the first half of a table [theta, theta]). Not in place.
+/// Rotates the first n elements of a head of `size` and copies the rest. `cos(i)` and `sin(i)` are the tables' row of this position: index
+/// i < n in layout half, pair index j < n / 2 in the others (the first half of a table [theta, theta]). Not in place.
 template <class T, class Load, class Cos, class Sin, class Store>
-REPRISE_INLINE void rope(RopeLayout layout, std::size_t n, std::size_t size, const Load& x, const Cos& cos, const Sin& sin, const Store& y) {
+REPRISE_INLINE void rope(RopeLayout layout, std::size_t n, std::size_t size, const Load& x, const Cos& cos, const Sin& sin,
+                         const Store& y) {
   const std::size_t h = n / 2;
   if (layout == RopeLayout::half) {
     for (std::size_t i = 0; i < n - h; ++i) y(i, x(i) * cos(i) - x(h + i) * sin(i));

@@ -29,7 +29,8 @@ struct Target {
 /// Describes the machine this process runs on.
 Target detect_target();
 
-/// Bytes that can still be allocated: the smaller of the kernel's MemAvailable and what the cgroups leave (limit - usage, v1 and v2, ancestors included).
+/// Bytes that can still be allocated: the smaller of the kernel's MemAvailable and what the cgroups leave (limit - usage, v1 and v2,
+/// ancestors included).
 std::uint64_t available_memory_bytes();
 
 /// The same from a file tree that looks like / (for tests). Files that are missing or say "max" limit nothing.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A generation counter starts the workers, a pending counter ends the call. Both sides spin, then yield for about two milliseconds, as long as a
-// step's gaps between kernels last, and then park in the kernel (std::atomic::wait).
+// A generation counter starts the workers, a pending counter ends the call. Both sides spin, then yield for about two milliseconds, as long
+// as a step's gaps between kernels last, and then park in the kernel (std::atomic::wait).
 #include "base/thread_pool.h"
 
 #include <atomic>
@@ -100,7 +100,8 @@ struct ThreadPool::State {
 namespace {
 
 [[noreturn]] void throw_no_thread(int threads, const std::string& reason) {
-  throw DeviceError(fmt::format("cannot start {} threads: {}; use fewer with --threads / ExecutionOptions::threads or raise the limit", threads, reason));
+  throw DeviceError(
+      fmt::format("cannot start {} threads: {}; use fewer with --threads / ExecutionOptions::threads or raise the limit", threads, reason));
 }
 
 }  // namespace

@@ -40,8 +40,8 @@ BenchmarkOptions benchmark_options(const ResolvedOptions& options) {
 }
 
 std::string command_of(const ResolvedOptions& options, const BenchmarkOptions& bench) {
-  return fmt::format("reprise bench {} --n_layers {} --block_size {} --micro_batch_size {}", options.get_text("model"), bench.config.n_layer,
-                     bench.config.block_size, bench.micro_batch_size);
+  return fmt::format("reprise bench {} --n_layers {} --block_size {} --micro_batch_size {}", options.get_text("model"),
+                     bench.config.n_layer, bench.config.block_size, bench.micro_batch_size);
 }
 
 /// A smaller benchmark of the model that fits into `available` bytes: fewer rows, then shorter ones, then fewer layers; empty when

@@ -59,9 +59,10 @@ WeightedModel find_weighted_model(const std::string& text, std::span<const std::
   }
   const fs::path run = resolved_path(text).parent_path();
   if (!is_folder(run / "model")) {
-    throw UserError(fmt::format("the run of the checkpoint has no model folder, which holds configuration and tokenizer; let it reach its end or its "
-                                "next checkpoint: {}",
-                                run.string()));
+    throw UserError(
+        fmt::format("the run of the checkpoint has no model folder, which holds configuration and tokenizer; let it reach its end or its "
+                    "next checkpoint: {}",
+                    run.string()));
   }
   return {run / "model", fs::path(text), read_config(run / "model", ignored)};
 }
@@ -93,14 +94,16 @@ GptProgramOptions program_options(const ResolvedOptions& options, const GptConfi
 }
 
 /// A smaller evaluation that fits: fewer rows, then shorter ones; empty when none does.
-std::string smaller_command(const ResolvedOptions& options, GptProgramOptions programs, const CompileOptions& compile, std::uint64_t available) {
+std::string smaller_command(const ResolvedOptions& options, GptProgramOptions programs, const CompileOptions& compile,
+                            std::uint64_t available) {
   constexpr std::int64_t kLeastBlock = 16;
-  while (static_cast<std::uint64_t>(least_bytes(programs)) <= available && (programs.micro_batch_size > 1 || programs.block_size / 2 >= kLeastBlock)) {
+  while (static_cast<std::uint64_t>(least_bytes(programs)) <= available &&
+         (programs.micro_batch_size > 1 || programs.block_size / 2 >= kLeastBlock)) {
     std::int64_t& size = programs.micro_batch_size > 1 ? programs.micro_batch_size : programs.block_size;
     size /= 2;
     if (!programs_fit(programs, compile, available)) continue;
-    return fmt::format("reprise eval {} --data ... --micro_batch_size {} --block_size {}", options.get_text("model"), programs.micro_batch_size,
-                       programs.block_size);
+    return fmt::format("reprise eval {} --data ... --micro_batch_size {} --block_size {}", options.get_text("model"),
+                       programs.micro_batch_size, programs.block_size);
   }
   return "";
 }
@@ -183,8 +186,8 @@ class Reader {
     for (std::int64_t i = 0; i < all.size(); ++i) {
       const std::int64_t token = all[i];
       if (token >= tokenizer_.vocab_size()) {
-        throw UserError(fmt::format("{}: token {} is {}, but the tokenizer has {} tokens; give the tokenizer that the file was made with", file.path,
-                                    i, token, tokenizer_.vocab_size()));
+        throw UserError(fmt::format("{}: token {} is {}, but the tokenizer has {} tokens; give the tokenizer that the file was made with",
+                                    file.path, i, token, tokenizer_.vocab_size()));
       }
       const auto id = static_cast<std::int32_t>(token);
       if (id == end) {
@@ -233,8 +236,8 @@ std::optional<fs::path> output_path(const ResolvedOptions& options, std::string_
 }
 
 std::string summary(const DocumentScore& total, std::int64_t documents) {
-  return fmt::format("loss {:.4f}  perplexity {:.4f}  bits per byte {:.4f}\n{} tokens, {} bytes, {} document{}\n", total.loss(), total.perplexity(),
-                     total.bits_per_byte(), total.tokens, total.bytes, documents, documents == 1 ? "" : "s");
+  return fmt::format("loss {:.4f}  perplexity {:.4f}  bits per byte {:.4f}\n{} tokens, {} bytes, {} document{}\n", total.loss(),
+                     total.perplexity(), total.bits_per_byte(), total.tokens, total.bytes, documents, documents == 1 ? "" : "s");
 }
 
 /// Totals of an evaluation, written out as they come.
@@ -247,7 +250,8 @@ struct Totals {
 
 int run_eval(const ResolvedOptions& options) {
   const WeightedModel model = find_weighted_model(options.get_text("model"), ignored_config_keys(options));
-  const std::unique_ptr<Tokenizer> tokenizer = load_tokenizer(options.has("tokenizer") ? fs::path(options.get_text("tokenizer")) : model.folder);
+  const std::unique_ptr<Tokenizer> tokenizer =
+      load_tokenizer(options.has("tokenizer") ? fs::path(options.get_text("tokenizer")) : model.folder);
   if (tokenizer->vocab_size() > model.config.config.padded_vocab_size) {
     throw UserError(fmt::format("{}: the tokenizer has more tokens than the model; take the one the model was trained with: {} and {}",
                                 model.folder.string(), tokenizer->vocab_size(), model.config.config.padded_vocab_size));
@@ -255,9 +259,11 @@ int run_eval(const ResolvedOptions& options) {
   const DataFiles files = find_data_files(options.get_list("data"), *parse_data_format(options.get_text("data_format")));
   for (const std::string& skipped : files.skipped) log_warning(skipped);
   const GptProgramOptions request = program_options(options, model.config.config, plain_bytes(files));
-  ScoringOptions scoring{request.block_size, options.has("stride") ? options.get_int("stride") : request.block_size, request.micro_batch_size};
+  ScoringOptions scoring{request.block_size, options.has("stride") ? options.get_int("stride") : request.block_size,
+                         request.micro_batch_size};
   if (scoring.stride > scoring.block_size) {
-    throw UserError(fmt::format("stride must be at most block_size, {}, so that no token is left out, not {}", scoring.block_size, scoring.stride));
+    throw UserError(
+        fmt::format("stride must be at most block_size, {}, so that no token is left out, not {}", scoring.block_size, scoring.stride));
   }
   OutputFile json(output_path(options, "json"));
   OutputFile per_document(output_path(options, "per_document"));
@@ -273,7 +279,8 @@ int run_eval(const ResolvedOptions& options) {
     totals.score.add(score);
     if (quiet || seconds_since(reported) < kReportSeconds) return;
     reported = Clock::now();
-    print_error(fmt::format("{} documents, {} tokens, loss {:.4f} so far\n", totals.documents, format_count(totals.score.tokens), totals.score.loss()));
+    print_error(fmt::format("{} documents, {} tokens, loss {:.4f} so far\n", totals.documents, format_count(totals.score.tokens),
+                            totals.score.loss()));
   });
   Reader reader(*tokenizer, scorer, options.get_flag("mask_prompt"));
   if (files.tokens()) {
@@ -308,7 +315,9 @@ int run_eval(const ResolvedOptions& options) {
   } else {
     print_output(text);
   }
-  if (!quiet) print_error(fmt::format("{:.1f} s, {:.0f} tokens/s\n", seconds, static_cast<double>(totals.score.tokens) / std::max(seconds, 1e-9)));
+  if (!quiet) {
+    print_error(fmt::format("{:.1f} s, {:.0f} tokens/s\n", seconds, static_cast<double>(totals.score.tokens) / std::max(seconds, 1e-9)));
+  }
   if (std::isfinite(totals.score.loss())) return 0;
   print_error("reprise: the loss is not a number: the weights, or their values in this dtype, are not finite\n");
   return kExitNo;

@@ -35,7 +35,9 @@ struct ExplainedStep {
   EngineLayout layout;
 };
 
-ClaimedTraining claim_step(const TrainingRequest& request, const CompileOptions& compile) { return claim_training(trace_training(request, compile), compile); }
+ClaimedTraining claim_step(const TrainingRequest& request, const CompileOptions& compile) {
+  return claim_training(trace_training(request, compile), compile);
+}
 
 ExplainedStep compile_step(const ClaimedTraining& claimed, const CompileOptions& compile) {
   ExplainedStep step{compile_training(claimed, compile), {}};
@@ -52,7 +54,9 @@ std::string block_of(std::string_view module) {
   std::size_t end = 0;
   while (end < module.size()) {
     const std::size_t dot = std::min(module.find('.', end), module.size());
-    const bool number = dot > end && std::all_of(module.begin() + static_cast<std::ptrdiff_t>(end), module.begin() + static_cast<std::ptrdiff_t>(dot), [](char c) { return c >= '0' && c <= '9'; });
+    const bool number =
+        dot > end && std::all_of(module.begin() + static_cast<std::ptrdiff_t>(end), module.begin() + static_cast<std::ptrdiff_t>(dot),
+                                 [](char c) { return c >= '0' && c <= '9'; });
     if (number) return std::string(module.substr(0, dot));
     end = dot + 1;
   }
@@ -68,7 +72,9 @@ std::string why_alive(const Trace& trace, const std::map<std::string, std::strin
 
 std::map<std::string, std::string> reasons_of(const RecomputePlan& plan) {
   std::map<std::string, std::string> reasons;
-  for (const SavedEntry& entry : plan.saved) reasons.emplace(entry.how == SavedEntry::How::copy ? entry.value + ".saved" : entry.value, entry.why);
+  for (const SavedEntry& entry : plan.saved) {
+    reasons.emplace(entry.how == SavedEntry::How::copy ? entry.value + ".saved" : entry.value, entry.why);
+  }
   return reasons;
 }
 
@@ -129,7 +135,9 @@ std::vector<Switch> switches(const ResolvedOptions& options, const GptConfig& co
   const auto with = [&](const std::string& name, std::string_view option, OptionValue value) {
     ResolvedOptions changed = options;
     changed.set(option, std::move(value), OptionSource::command_line, name);
-    if (option == "micro_batch_size") changed.set("global_batch_size", options.get_int("global_batch_size"), OptionSource::command_line, name);
+    if (option == "micro_batch_size") {
+      changed.set("global_batch_size", options.get_int("global_batch_size"), OptionSource::command_line, name);
+    }
     all.push_back({name, training_request(changed, model_of(changed)), compile});
   };
   const std::int64_t batch = options.get_int("micro_batch_size");
@@ -148,7 +156,8 @@ int explain_peak(const ResolvedOptions& options) {
   const MemoryReport report = report_memory(step.training.step);
   const auto node_count = step.training.step.claimed.trace.nodes.size();
   for (const std::string& warning : step.training.warnings) log_warning(warning);
-  std::string text = fmt::format("peak {}: {} at {}, node {} of {}\n", format_bytes(step.layout.peak_bytes()), format_bytes(report.live_bytes), report.peak, report.position, node_count);
+  std::string text = fmt::format("peak {}: {} at {}, node {} of {}\n", format_bytes(step.layout.peak_bytes()),
+                                 format_bytes(report.live_bytes), report.peak, report.position, node_count);
   text += fmt::format("  {:>10}  parameters and states, beside all that follows\n", format_bytes(step.layout.persistent_bytes));
   for (const auto& [kind, bytes] : report.by_kind()) text += fmt::format("  {:>10}  {}\n", format_bytes(bytes), kind);
   if (const std::string list = save_list_text(compile.recompute); !list.empty()) text += "\n" + list + "\n";
@@ -162,8 +171,10 @@ int explain_peak(const ResolvedOptions& options) {
   }
   text += fmt::format("\n{:<24}  {:>10}  {:>10}  {}\n", "what would change it", "peak", "transient", "where the peak is then");
   for (const Switch& one : switches(options, config, compile)) {
-    const ExplainedStep changed = one.request ? compile_step(claim_step(*one.request, one.compile), one.compile) : compile_step(claimed, one.compile);
-    text += fmt::format("{:<24}  {:>10}  {:>10}  {}\n", one.name, format_bytes(changed.layout.peak_bytes()), format_bytes(changed.layout.transient_bytes), report_memory(changed.training.step).peak);
+    const ExplainedStep changed =
+        one.request ? compile_step(claim_step(*one.request, one.compile), one.compile) : compile_step(claimed, one.compile);
+    text += fmt::format("{:<24}  {:>10}  {:>10}  {}\n", one.name, format_bytes(changed.layout.peak_bytes()),
+                        format_bytes(changed.layout.transient_bytes), report_memory(changed.training.step).peak);
   }
   print_output(text);
   return 0;
@@ -175,7 +186,8 @@ ValueId find_value(const Trace& trace, std::string name) {
   if (value.valid()) return value;
   std::vector<std::string_view> names;
   for (const Value& one : trace.values) names.push_back(one.name);
-  throw UserError(fmt::format("the step has no value %{}{}; reprise trace MODEL --stage recomputed lists them", name, nearest_hint(name, names)));
+  throw UserError(
+      fmt::format("the step has no value %{}{}; reprise trace MODEL --stage recomputed lists them", name, nearest_hint(name, names)));
 }
 
 std::string lines_of_plan(const RecomputePlan& plan, const std::string& name) {
@@ -184,7 +196,9 @@ std::string lines_of_plan(const RecomputePlan& plan, const std::string& name) {
     if (entry.value == name) text += fmt::format("  kept from forward to backward: {}\n", entry.why);
   }
   for (const CopyEntry& entry : plan.copies) {
-    if (entry.value == name || entry.name == name) text += fmt::format("  %{} made again as %{} right before %{}: {}\n", entry.value, entry.name, entry.before, entry.why);
+    if (entry.value == name || entry.name == name) {
+      text += fmt::format("  %{} made again as %{} right before %{}: {}\n", entry.value, entry.name, entry.before, entry.why);
+    }
   }
   return text;
 }
@@ -207,12 +221,15 @@ int explain_value(const ResolvedOptions& options) {
   } else {
     text += fmt::format("  an input of the step: {}\n", role_name(trace.inputs[trace[value].output].role));
   }
-  if (owner != value) text += fmt::format("  a view of %{} {}, {} bytes\n", trace[owner].name, trace.type(owner).str(), trace.type(owner).bytes());
+  if (owner != value) {
+    text += fmt::format("  a view of %{} {}, {} bytes\n", trace[owner].name, trace.type(owner).str(), trace.type(owner).bytes());
+  }
   for (const Tag& tag : trace[value].tags) text += fmt::format("  tagged {} by {}\n", tag_name(tag.kind), tag.source.view());
   const std::vector<std::vector<NodeId>> readers = value_readers(trace);
   for (const NodeId reader : readers[value.index()]) {
     const Node& node = trace[reader];
-    text += fmt::format("  read by {} in {}, node {}{}\n", place(node), phase_name(node.phase), reader.index(), storage.shares(node) ? ", a view" : "");
+    text += fmt::format("  read by {} in {}, node {}{}\n", place(node), phase_name(node.phase), reader.index(),
+                        storage.shares(node) ? ", a view" : "");
   }
   for (const Lifetime& life : storage_lifetimes(trace, storage)) {
     if (life.owner != owner) continue;

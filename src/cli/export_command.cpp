@@ -39,7 +39,8 @@ Request find_request(const std::string& text) {
   if (is_checkpoint) return {find_model_folder(path.parent_path().string()), path};
   const fs::path folder = find_model_folder(text);
   if (is_gguf(folder)) {
-    throw UserError(fmt::format("a GGUF file cannot be exported yet; a run that starts from it (--init_from) saves its model as a folder: {}", folder.string()));
+    throw UserError(fmt::format(
+        "a GGUF file cannot be exported yet; a run that starts from it (--init_from) saves its model as a folder: {}", folder.string()));
   }
   return {folder, is_run(path) ? latest_checkpoint(path) : std::nullopt};
 }
@@ -50,9 +51,12 @@ void check_out(const fs::path& out, bool overwrite) {
   if (!is_folder(out)) throw UserError(fmt::format("out is a file; choose another folder: {}", out.string()));
   if (list_directory(out).empty()) return;
   if (!path_exists(out / "config.json") || is_run(out)) {
-    throw UserError(fmt::format("the folder is not empty and no model folder, so it is left alone; choose another --out: {}", out.string()));
+    throw UserError(
+        fmt::format("the folder is not empty and no model folder, so it is left alone; choose another --out: {}", out.string()));
   }
-  if (!overwrite) throw UserError(fmt::format("the folder holds a model; choose another --out, or replace it with --overwrite: {}", out.string()));
+  if (!overwrite) {
+    throw UserError(fmt::format("the folder holds a model; choose another --out, or replace it with --overwrite: {}", out.string()));
+  }
 }
 
 std::uintmax_t weight_bytes(const fs::path& folder, std::size_t& files) {
@@ -73,8 +77,9 @@ int run_export(const ResolvedOptions& options) {
   check_out(out, options.get_flag("overwrite"));
   const FolderLayout layout = read_layout(request.folder, ignored_config_keys(options));
   const GptConfig& config = layout.model.config;
-  const std::unique_ptr<SafetensorsSource> source =
-      request.checkpoint ? std::make_unique<SafetensorsSource>(*request.checkpoint / kWeightsFile) : SafetensorsSource::open_folder(request.folder);
+  const std::unique_ptr<SafetensorsSource> source = request.checkpoint
+                                                        ? std::make_unique<SafetensorsSource>(*request.checkpoint / kWeightsFile)
+                                                        : SafetensorsSource::open_folder(request.folder);
   const FileSource parameters(*source, folder_weights(config, request.checkpoint ? ModelFamily::own : layout.model.family));
 
   ModelFolderOptions how;
@@ -88,8 +93,9 @@ int run_export(const ResolvedOptions& options) {
   if (own) log_warning("no Hugging Face family holds this structure; the folder is in reprise's own form");
   std::size_t files = 0;
   const std::uintmax_t bytes = weight_bytes(out, files);
-  print_note(fmt::format("{} of {} parameters, {} in {} file{}: {}\n", own ? std::string_view("model") : family_row(layout.model.family).model_type,
-             format_count(parameter_count(config)), format_bytes(static_cast<std::int64_t>(bytes)), files, files == 1 ? "" : "s", out.string()));
+  print_note(fmt::format(
+      "{} of {} parameters, {} in {} file{}: {}\n", own ? std::string_view("model") : family_row(layout.model.family).model_type,
+      format_count(parameter_count(config)), format_bytes(static_cast<std::int64_t>(bytes)), files, files == 1 ? "" : "s", out.string()));
   return 0;
 }
 

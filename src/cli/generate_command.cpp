@@ -78,7 +78,8 @@ int run_generate(const ResolvedOptions& options) {
   if (!stream) print_output(text);
   print_output(decoder.finish() + "\n");
   if (!options.get_flag("quiet")) {
-    print_error(fmt::format("{} tokens in {:.2f} s, {:.0f} tokens/s\n", written, seconds, static_cast<double>(written) / std::max(seconds, 1e-9)));
+    print_error(
+        fmt::format("{} tokens in {:.2f} s, {:.0f} tokens/s\n", written, seconds, static_cast<double>(written) / std::max(seconds, 1e-9)));
   }
   return 0;
 }

@@ -34,7 +34,10 @@ std::optional<std::filesystem::path> gguf_in(const std::filesystem::path& folder
   std::optional<std::filesystem::path> found;
   for (const std::string& name : list_directory(folder)) {
     if (!is_gguf(name)) continue;
-    if (found) throw UserError(fmt::format("the folder holds several GGUF files; give one of them: {} and {}", found->string(), (folder / name).string()));
+    if (found) {
+      throw UserError(
+          fmt::format("the folder holds several GGUF files; give one of them: {} and {}", found->string(), (folder / name).string()));
+    }
     found = folder / name;
   }
   return found;

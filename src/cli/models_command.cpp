@@ -62,8 +62,8 @@ std::string structure_text(const GptConfig& config) {
   std::string text;
   if (config.latent_attention) {
     const auto& latent = *config.latent_attention;
-    text += row("latent attention", fmt::format("keys of {}, of which {} turn, values of {}, from {}", config.key_width(), latent.qk_rope_head_dim,
-                                                config.value_width(), latent.kv_lora_rank));
+    text += row("latent attention", fmt::format("keys of {}, of which {} turn, values of {}, from {}", config.key_width(),
+                                                latent.qk_rope_head_dim, config.value_width(), latent.kv_lora_rank));
   }
   if (config.sliding_window_size) {
     const std::string layers = layers_with(config, [&](std::int64_t layer) { return config.window(layer) > 0; });
@@ -72,8 +72,8 @@ std::string structure_text(const GptConfig& config) {
   if (config.n_expert > 0) {
     const std::string shared = config.n_shared_expert > 0 ? fmt::format(" and {} shared", config.n_shared_expert) : "";
     const std::string layers = layers_with(config, [&](std::int64_t layer) { return config.has_experts(layer); });
-    text += row("experts", fmt::format("{} of width {}, {}{} for a token, in {}", config.n_expert, config.expert_width(), config.n_expert_per_token,
-                                       shared, layers));
+    text += row("experts", fmt::format("{} of width {}, {}{} for a token, in {}", config.n_expert, config.expert_width(),
+                                       config.n_expert_per_token, shared, layers));
     text += row("parameters of a token", format_count(active_parameter_count(config)));
   }
   return text;
@@ -102,9 +102,11 @@ std::string model_text(const GptConfig& config) {
 std::string table_text(const std::vector<GptConfig>& configs) {
   std::string text = fmt::format("{:<36}{:>7}{:>7}{:>7}{:>9}{:>10}{:>10}\n", "name", "layers", "width", "block", "vocab", "tied", "untied");
   for (const GptConfig& config : configs) {
-    const auto mark = [&](bool tied) { return fmt::format("{}{}", format_count(parameters_when(config, tied)), config.tied == tied ? "*" : " "); };
-    text += fmt::format("{:<36}{:>7}{:>7}{:>7}{:>9}{:>10}{:>10}\n", config.name, config.n_layer, config.n_embd, config.block_size, config.vocab_size,
-                        mark(true), mark(false));
+    const auto mark = [&](bool tied) {
+      return fmt::format("{}{}", format_count(parameters_when(config, tied)), config.tied == tied ? "*" : " ");
+    };
+    text += fmt::format("{:<36}{:>7}{:>7}{:>7}{:>9}{:>10}{:>10}\n", config.name, config.n_layer, config.n_embd, config.block_size,
+                        config.vocab_size, mark(true), mark(false));
   }
   return text + "\nparameters with tied and with separate embeddings; * as published\n";
 }

@@ -68,8 +68,9 @@ ModelSource choose_model(const ResolvedOptions& options, const RunDirectory* res
     return source;
   }
   const bool from_weights = options.has("init_from");
-  ModelSource source = from_weights && !options.given("model") ? find_model(find_model_folder(options.get_text("init_from")).string(), ignored)
-                                                               : find_model(options.get_text("model"), ignored);
+  ModelSource source = from_weights && !options.given("model")
+                           ? find_model(find_model_folder(options.get_text("init_from")).string(), ignored)
+                           : find_model(options.get_text("model"), ignored);
   if (from_weights) source.folder = find_model_folder(options.get_text("init_from"));
   if (source.folder && source.config.vocab_follows_tokenizer) take_vocabulary(source.config, read_config(*source.folder, ignored).config);
   const std::int64_t longest = source.config.block_size;
@@ -155,9 +156,9 @@ std::optional<std::string> recompute_file(const ResolvedOptions& options, const 
   const bool is_the_runs = options.has("resume") && options.option("recompute").source == OptionSource::file;
   if (is_the_runs && fs::exists(copy)) return read_text_file(copy);
   if (is_the_runs && !fs::exists(path)) {
-    throw UserError(fmt::format(
-        "the run's option recompute is {}, a file that is not there, and the run has no copy of it ({}); go on without: {} --recompute auto",
-        options.get_text("recompute"), copy.string(), resume_command(run)));
+    throw UserError(fmt::format("the run's option recompute is {}, a file that is not there, and the run has no copy of it ({}); "
+                                "go on without: {} --recompute auto",
+                                options.get_text("recompute"), copy.string(), resume_command(run)));
   }
   std::string text = read_text_file(path);
   if (!options.has("resume")) write_text_file(copy, text);
@@ -204,8 +205,9 @@ std::string data_line(const ResolvedOptions& options, const Dataset& data) {
   const std::int64_t files = data.files > 0 ? data.files : static_cast<std::int64_t>(paths.size());
   std::string text = one_file ? fs::path(paths[0]).filename().string() : fmt::format("{} files", files);
   if (data.text_bytes > 0) text += ": " + format_bytes(data.text_bytes);
-  text += fmt::format(", {} {}; {} train", data.tokenizer->vocab_size(), data.tokenizer->kind() == "char" ? "characters" : "tokens in the vocabulary",
-                      format_count(data.train.tokens().size()));
+  text +=
+      fmt::format(", {} {}; {} train", data.tokenizer->vocab_size(),
+                  data.tokenizer->kind() == "char" ? "characters" : "tokens in the vocabulary", format_count(data.train.tokens().size()));
   if (data.validation) text += fmt::format(", {} validation", format_count(data.validation->tokens().size()));
   return "data    " + text + " tokens";
 }
@@ -218,10 +220,12 @@ std::string model_line(const TrainerOptions& train) {
                      isa_title(train.compile.target.isa));
 }
 
-std::string memory_line(const ResolvedOptions& options, const RecomputeOptions& recompute, std::int64_t predicted, std::uint64_t available) {
+std::string memory_line(const ResolvedOptions& options, const RecomputeOptions& recompute, std::int64_t predicted,
+                        std::uint64_t available) {
   const std::string list = save_list_text(recompute).empty() ? "" : fmt::format(", save list {}", recompute.save_list_name);
-  return fmt::format("memory  predicted {} ({} available) · recompute {}{}{}", format_bytes(predicted), format_bytes(static_cast<std::int64_t>(available)),
-                     options.get_text("recompute"), options.given("recompute") ? "" : " (default)", list);
+  return fmt::format("memory  predicted {} ({} available) · recompute {}{}{}", format_bytes(predicted),
+                     format_bytes(static_cast<std::int64_t>(available)), options.get_text("recompute"),
+                     options.given("recompute") ? "" : " (default)", list);
 }
 
 RunDirectory make_run(const ResolvedOptions& options) {
@@ -247,7 +251,8 @@ void check_nothing_of_replaced(const ResolvedOptions& options) {
     if (path.empty() || !fs::exists(path, error)) return;
     const fs::path below = fs::canonical(path, error).lexically_relative(run);
     if (below.empty() || *below.begin() == "..") return;
-    throw UserError(fmt::format("{} lies in the run that overwrite replaces; copy it to another place, or give another --out: {}", option, path));
+    throw UserError(
+        fmt::format("{} lies in the run that overwrite replaces; copy it to another place, or give another --out: {}", option, path));
   };
   for (const std::string& path : options.get_list("data")) check("data", path);
   for (const std::string_view name : {"val_data", "tokenizer", "model", "init_from"}) {
@@ -287,7 +292,9 @@ int train_in(const RunDirectory& run, const ResolvedOptions& options, const std:
   const TrainResult result = trainer.run();
   if (result.signal != 0) return kExitSignal + result.signal;
   const std::string folder = shell_word(run.path().string());
-  if (!result.trained) print_error(fmt::format("reprise: the run had ended already, after {} steps; --max_steps makes it longer\n", result.step));
+  if (!result.trained) {
+    print_error(fmt::format("reprise: the run had ended already, after {} steps; --max_steps makes it longer\n", result.step));
+  }
   if (result.validation_loss || result.trained) {
     print_note(fmt::format("{}loss {:.4f} after {} steps; model in {}/model\n", result.validation_loss ? "validation " : "",
                            result.validation_loss.value_or(result.loss), result.step, folder));

@@ -115,7 +115,8 @@ struct Recomputation {
 
 Recomputation recompute(const ClaimedTrace& claimed, StageFiles& files, const CompileOptions& options) {
   Recomputation result;
-  SolvedPlan solved = run_stage("recompute", claimed.trace, files, [&] { return plan_recompute(claimed.trace, options.recompute, SingleNodePricer()); });
+  SolvedPlan solved =
+      run_stage("recompute", claimed.trace, files, [&] { return plan_recompute(claimed.trace, options.recompute, SingleNodePricer()); });
   result.plan = std::move(solved.plan);
   result.warnings = std::move(solved.warnings);
   const bool from_file = options.recompute.policy.kind == PolicySpec::Kind::file;
@@ -123,11 +124,12 @@ Recomputation recompute(const ClaimedTrace& claimed, StageFiles& files, const Co
   files.dump("recompute_plan", result.plan.str());
   result.applied = run_stage("recompute", claimed.trace, files, [&] {
     validate_plan(claimed.trace, result.plan, from_file ? options.recompute.policy.path : std::string_view());
-    ClaimedTrace applied = apply_plan(claimed, result.plan, [&](Node& node, std::span<const TensorType> inputs, std::span<const TensorType> outputs) {
-      Claim claim = claim_node(node, inputs, outputs, options.executors, options.target, options.threads);
-      if (options.as_traced) claim.in_place.clear();
-      return claim;
-    });
+    ClaimedTrace applied =
+        apply_plan(claimed, result.plan, [&](Node& node, std::span<const TensorType> inputs, std::span<const TensorType> outputs) {
+          Claim claim = claim_node(node, inputs, outputs, options.executors, options.target, options.threads);
+          if (options.as_traced) claim.in_place.clear();
+          return claim;
+        });
     verify_or_throw(applied.trace, "the recompute stage");
     return applied;
   });
@@ -169,14 +171,17 @@ struct PlannedTrace {
 
 PlannedTrace compile_claimed(const ClaimedTrace& claimed, StageFiles& files, const CompileOptions& options) {
   Recomputation recomputed = recompute(claimed, files, options);
-  return {lower(recomputed.applied ? *recomputed.applied : claimed, files, options), std::move(recomputed.plan), std::move(recomputed.warnings)};
+  return {lower(recomputed.applied ? *recomputed.applied : claimed, files, options), std::move(recomputed.plan),
+          std::move(recomputed.warnings)};
 }
 
 /// Adds a trace's plan and warnings to those of the training; a warning that both traces give is given once.
 void take_plan(CompiledTraining& training, PlannedTrace& planned) {
   training.recompute.push_back(std::move(planned.plan));
   for (std::string& warning : planned.warnings) {
-    if (std::find(training.warnings.begin(), training.warnings.end(), warning) == training.warnings.end()) training.warnings.push_back(std::move(warning));
+    if (std::find(training.warnings.begin(), training.warnings.end(), warning) == training.warnings.end()) {
+      training.warnings.push_back(std::move(warning));
+    }
   }
 }
 
@@ -203,7 +208,8 @@ PureForward make_pure(const Trace& forward, const CompileOptions& options) {
   StageFiles files = files_of(options, forward.name);
   files.dump("traced", forward);
   verify_or_throw(forward, "the front end");
-  const Trace functional = heeds_tags(options) ? run_named(forward, kPure, files, options) : run_named(without_tags(forward), kPure, files, options);
+  const Trace functional =
+      heeds_tags(options) ? run_named(forward, kPure, files, options) : run_named(without_tags(forward), kPure, files, options);
   NumberedDraws drawn = run_stage("rng", functional, files, [&] { return number_draws(functional); });
   verify_or_throw(drawn.trace, "pass 'rng'");
   files.dump("rng", drawn.trace);
@@ -219,7 +225,8 @@ RecomputedTrace clean_claim_recompute(const Trace& trace, const CompileOptions& 
   StageFiles files = files_of(options, trace.name);
   ClaimedTrace claimed = clean_and_claim(trace, files, options);
   Recomputation recomputed = recompute(claimed, files, options);
-  return {recomputed.applied ? std::move(*recomputed.applied) : std::move(claimed), std::move(recomputed.plan), std::move(recomputed.warnings)};
+  return {recomputed.applied ? std::move(*recomputed.applied) : std::move(claimed), std::move(recomputed.plan),
+          std::move(recomputed.warnings)};
 }
 
 CompiledTrace compile_trace(const Trace& trace, const CompileOptions& options, std::vector<std::string> session_states) {

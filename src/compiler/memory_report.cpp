@@ -76,7 +76,9 @@ class TransientView {
       if (begun && life.last >= position) report.live.push_back(live_value(life));
     }
     for (const WorkspacePlan& plan : compiled_.plan.workspaces) {
-      if (plan.node == position) report.live.push_back({"workspace", "", plan.bytes, "workspace", trace_.nodes[plan.node].module.str(), report.peak, report.peak});
+      if (plan.node == position) {
+        report.live.push_back({"workspace", "", plan.bytes, "workspace", trace_.nodes[plan.node].module.str(), report.peak, report.peak});
+      }
     }
     std::stable_sort(report.live.begin(), report.live.end(), [](const LiveValue& a, const LiveValue& b) { return a.bytes > b.bytes; });
     return report;

@@ -67,9 +67,12 @@ class Drawing {
     std::size_t notes = curves_.size();
     if (!curves_.empty()) notes += curves_[0].largest.size() + 1;
     const double bottom = kTop + kHeight + 28;
-    text_ = fmt::format("<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.0f}\" height=\"{1:.0f}\" viewBox=\"0 0 {0:.0f} {1:.0f}\" font-family=\"sans-serif\" font-size=\"12\">\n",
+    text_ = fmt::format("<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.0f}\" height=\"{1:.0f}\" "
+                        "viewBox=\"0 0 {0:.0f} {1:.0f}\" font-family=\"sans-serif\" font-size=\"12\">\n",
                         kLeft + kWidth + 24, bottom + 16 * static_cast<double>(notes + 1));
-    text_ += fmt::format("<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n<text x=\"{:.1f}\" y=\"22\" font-size=\"15\">{}</text>\n", kLeft, escaped(title_));
+    text_ +=
+        fmt::format("<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n<text x=\"{:.1f}\" y=\"22\" font-size=\"15\">{}</text>\n",
+                    kLeft, escaped(title_));
     phases();
     axis();
     for (std::size_t i = 0; i < curves_.size(); ++i) line(curves_[i], kColours[i % kColours.size()]);
@@ -82,8 +85,10 @@ class Drawing {
   double y(double bytes) const { return kTop + kHeight * (1 - bytes / top_); }
 
   void phases() {
-    text_ += fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" fill=\"#eef4fb\"/>\n", kLeft, kTop, kForwardShare * kWidth, kHeight);
-    text_ += fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" fill=\"#fbf2ee\"/>\n", forward_end(), kTop, (1 - kForwardShare) * kWidth, kHeight);
+    text_ += fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" fill=\"#eef4fb\"/>\n", kLeft, kTop,
+                         kForwardShare * kWidth, kHeight);
+    text_ += fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" fill=\"#fbf2ee\"/>\n", forward_end(), kTop,
+                         (1 - kForwardShare) * kWidth, kHeight);
     text_ += text_at(kLeft + 6, kTop - 6, "start", "forward");
     text_ += text_at(forward_end() + 6, kTop - 6, "start", "backward and update");
   }
@@ -91,7 +96,8 @@ class Drawing {
   void axis() {
     const double step = axis_step(top_);
     for (double bytes = 0; bytes <= top_; bytes += step) {
-      text_ += fmt::format("<line x1=\"{0:.1f}\" x2=\"{1:.1f}\" y1=\"{2:.1f}\" y2=\"{2:.1f}\" stroke=\"#cccccc\"/>\n", kLeft, kLeft + kWidth, y(bytes));
+      text_ += fmt::format("<line x1=\"{0:.1f}\" x2=\"{1:.1f}\" y1=\"{2:.1f}\" y2=\"{2:.1f}\" stroke=\"#cccccc\"/>\n", kLeft,
+                           kLeft + kWidth, y(bytes));
       text_ += text_at(kLeft - 6, y(bytes) + 4, "end", axis_label(bytes));
     }
   }

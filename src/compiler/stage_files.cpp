@@ -56,7 +56,8 @@ std::exception_ptr StageFiles::failure(std::string_view stage, const Trace& trac
   } catch (const UserError& refused) {  // the failure is still what is told
     replay = fmt::format("its trace could not be kept: {}", refused.what());
   }
-  return std::make_exception_ptr(InternalError(fmt::format("stage '{}' failed on trace '{}': {}\n{}", stage, trace.name, error.what(), replay)));
+  return std::make_exception_ptr(
+      InternalError(fmt::format("stage '{}' failed on trace '{}': {}\n{}", stage, trace.name, error.what(), replay)));
 }
 
 }  // namespace reprise

@@ -103,7 +103,8 @@ class Claimer {
     copy.inputs = {value};
     Claim claim = claim_node(copy, type, type, executors_, target_, threads_);
     if (!layout_satisfies(claim.layout(0), type[0].shape, places_[value.index()].layout.strides)) {
-      throw UserError(fmt::format("the executor {} copies dense arrays only; put one that takes strides before it in --executors", copy.executor.view()));
+      throw UserError(fmt::format("the executor {} copies dense arrays only; put one that takes strides before it in --executors",
+                                  copy.executor.view()));
     }
     const NodeId id = to().add_node(std::move(copy), type, to()[value].name + ".copy");
     result_.claims.push_back(std::move(claim));
@@ -130,7 +131,8 @@ class Claimer {
     const NodeId producer = to()[value].producer;
     if (!producer.valid()) return emit_copy(value, Phase::update, {}, {}, {});
     const Node& node = to()[producer];
-    const ValueId copy = emit_copy(value, node.phase == Phase::forward ? Phase::forward : Phase::update, node.module, node.region, node.source);
+    const ValueId copy =
+        emit_copy(value, node.phase == Phase::forward ? Phase::forward : Phase::update, node.module, node.region, node.source);
     std::swap(to()[value].name, to()[copy].name);
     return copy;
   }

@@ -24,7 +24,8 @@ class SlotList {
     const auto [found, fresh] = index_.try_emplace(value.name, slots_.size());
     if (fresh) return slots_.push_back({value.name, value.type, align_up(end())});
     const Slot& slot = slots_[found->second];
-    REPRISE_CHECK(slot.type == value.type, fmt::format("programs disagree on {}: {} and {}", value.name, slot.type.str(), value.type.str()));
+    REPRISE_CHECK(slot.type == value.type,
+                  fmt::format("programs disagree on {}: {} and {}", value.name, slot.type.str(), value.type.str()));
   }
   bool has(std::string_view name) const { return index_.contains(name); }
   std::int64_t end() const { return slots_.empty() ? 0 : slots_.back().offset + slots_.back().type.bytes(); }

@@ -34,7 +34,8 @@ ExecutorList make_executor_list(std::string_view names) {
     const std::string_view name = names.substr(0, comma);
     const Executor* const executor = executor_called(name);
     if (executor == nullptr) {
-      throw UserError(fmt::format("there is no executor '{}'{}; there are: {}", name, nearest_hint(name, executor_names()), fmt::join(kNames, ", ")));
+      throw UserError(
+          fmt::format("there is no executor '{}'{}; there are: {}", name, nearest_hint(name, executor_names()), fmt::join(kNames, ", ")));
     }
     if (std::find(list.begin(), list.end(), executor) != list.end()) throw UserError(fmt::format("an executor given twice: {}", name));
     list.push_back(executor);

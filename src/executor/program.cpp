@@ -160,8 +160,9 @@ std::span<const std::byte> Program::output(std::size_t index) const { return sto
 
 void Program::set_input(std::size_t index, std::span<const std::byte> bytes) {
   const std::span<std::byte> place = input(index);
-  REPRISE_CHECK(place.size() == bytes.size(), fmt::format("input {} of program {} has {} bytes, not {}",
-                                                          trace()[trace().inputs[index].value].name, compiled_.name, place.size(), bytes.size()));
+  REPRISE_CHECK(place.size() == bytes.size(),
+                fmt::format("input {} of program {} has {} bytes, not {}", trace()[trace().inputs[index].value].name, compiled_.name,
+                            place.size(), bytes.size()));
   copy_bytes(place, bytes);
 }
 
@@ -226,7 +227,8 @@ std::optional<NonFinite> Program::run_checked(std::size_t result) {
     for (const Finding wanted : {Finding::nan, Finding::infinite}) {
       for (const ValueId input : all[producer].inputs) {
         const NodeId maker = all[input].producer;
-        const bool constant = maker.valid() && (all[maker].inputs.empty() || all[maker].opcode == op::masked_fill || all[maker].opcode == op::where);
+        const bool constant =
+            maker.valid() && (all[maker].inputs.empty() || all[maker].opcode == op::masked_fill || all[maker].opcode == op::where);
         if (!cause.valid() && findings[input.index()] == wanted && !(wanted == Finding::infinite && constant)) cause = input;
       }
     }

@@ -52,7 +52,8 @@ class Run {
       const ValueId id = trace_.inputs[i].value;
       const TensorType& type = trace_.type(id);
       if (!fits(*inputs[i].type, type)) {
-        throw UserError(fmt::format("input %{} of trace '{}' is {}, given {}", trace_[id].name, trace_.name, type.str(), inputs[i].type->str()));
+        throw UserError(
+            fmt::format("input %{} of trace '{}' is {}, given {}", trace_[id].name, trace_.name, type.str(), inputs[i].type->str()));
       }
       if (written) {
         Slot& slot = slots_[id.index()] = fresh_slot(type);
@@ -109,7 +110,8 @@ class Run {
   void run_node(const Node& node) {
     const OpRow& row = op_row(node.opcode);
     if (has_trait(row.traits, Trait::random)) {
-      throw UserError(fmt::format("op '{}' draws from the generator, whose draws have no numbers yet; run the rng pass first", opcode_name(node.opcode)));
+      throw UserError(fmt::format("op '{}' draws from the generator, whose draws have no numbers yet; run the rng pass first",
+                                  opcode_name(node.opcode)));
     }
     if (row.layout && !node.in_place && share(node, row)) return;
     std::vector<std::vector<std::byte>> gathered;
@@ -149,8 +151,9 @@ class Run {
     const Slot& target = slots_[node.inputs.at(0).index()];
     const TensorType& type = trace_.type(node.inputs[0]);
     if (may_overlap(type.shape, target.layout)) {
-      throw UserError(fmt::format("an in-place op cannot write a tensor whose elements share places (expanded, or windows that overlap); copy it first: {}",
-                                  print_node(trace_, node_id(node))));
+      throw UserError(fmt::format(
+          "an in-place op cannot write a tensor whose elements share places (expanded, or windows that overlap); copy it first: {}",
+          print_node(trace_, node_id(node))));
     }
     scatter_strided(type.shape, target.layout, dtype_size(type.dtype), result.storage->data, target.storage->data);
     return target;
@@ -177,9 +180,11 @@ void run_dense(const Trace& trace, std::span<const ArrayRef> inputs, std::span<c
   Run run(trace, silent);
   run.set_inputs(inputs);
   run.run();
-  REPRISE_CHECK(outputs.size() == trace.outputs.size(), fmt::format("trace '{}' returns {} values, wanted {}", trace.name, trace.outputs.size(), outputs.size()));
+  REPRISE_CHECK(outputs.size() == trace.outputs.size(),
+                fmt::format("trace '{}' returns {} values, wanted {}", trace.name, trace.outputs.size(), outputs.size()));
   for (std::size_t i = 0; i < outputs.size(); ++i) {
-    REPRISE_CHECK(fits(trace.type(trace.outputs[i]), *outputs[i].type), fmt::format("trace '{}' returns another type than its node", trace.name));
+    REPRISE_CHECK(fits(trace.type(trace.outputs[i]), *outputs[i].type),
+                  fmt::format("trace '{}' returns another type than its node", trace.name));
     run.read(trace.outputs[i], outputs[i].data);
   }
 }

@@ -77,7 +77,9 @@ class Reader {
   std::uint64_t left() const { return file_.size() - position_; }
 
   std::span<const std::byte> take_bytes(std::uint64_t count, std::string_view what) {
-    if (count > left()) fail(fmt::format("{} at byte {} needs {} bytes, but the file ends {} bytes behind it", what, position_, count, left()));
+    if (count > left()) {
+      fail(fmt::format("{} at byte {} needs {} bytes, but the file ends {} bytes behind it", what, position_, count, left()));
+    }
     const auto bytes = file_.subspan(static_cast<std::size_t>(position_), static_cast<std::size_t>(count));
     position_ += count;
     return bytes;
@@ -108,7 +110,9 @@ class Reader {
     if (version != 0 && (version & 0xFFFF) == 0) {
       fail("the file is big-endian", "only little-endian files are supported; convert the model again for this machine");
     }
-    if (version < kOldestVersion) fail(fmt::format("GGUF version {} is too old", version), "convert the model again; versions 2 and 3 are read");
+    if (version < kOldestVersion) {
+      fail(fmt::format("GGUF version {} is too old", version), "convert the model again; versions 2 and 3 are read");
+    }
     if (version > kNewestVersion) {
       fail(fmt::format("GGUF version {} is newer than this reprise reads", version), "use a newer reprise; versions 2 and 3 are read");
     }
@@ -192,7 +196,8 @@ class Reader {
     const auto type = take<std::uint32_t>(fmt::format("the type of {}", what));
     tensor.type = find_ggml_type(type);
     if (tensor.type == nullptr) {
-      fail(fmt::format("{} has a type of an unknown number: {}", what, type), "the file is damaged or its type too new; convert the model to F16 or Q8_0");
+      fail(fmt::format("{} has a type of an unknown number: {}", what, type),
+           "the file is damaged or its type too new; convert the model to F16 or Q8_0");
     }
     offsets.push_back(take<std::uint64_t>(fmt::format("the offset of {}", what)));
     return tensor;
@@ -215,7 +220,8 @@ class Reader {
     const GgmlType& type = *tensor.type;
     const std::int64_t last = tensor.shape.empty() ? 1 : tensor.shape.back();
     if (last % type.block_elements != 0) {
-      fail(fmt::format("tensor {:?}: rows of {} elements are not whole blocks of {} {}", tensor.name, last, type.block_elements, type.name));
+      fail(
+          fmt::format("tensor {:?}: rows of {} elements are not whole blocks of {} {}", tensor.name, last, type.block_elements, type.name));
     }
     // A zero extent makes the size 0 whatever the others are, so overflow is only judged without one.
     if (std::find(tensor.shape.begin(), tensor.shape.end(), 0) != tensor.shape.end()) return 0;
@@ -226,7 +232,9 @@ class Reader {
       overflow = __builtin_mul_overflow(bytes, static_cast<std::uint64_t>(tensor.shape[i]), &bytes) || overflow;
       overflow = __builtin_mul_overflow(elements, tensor.shape[i], &elements) || overflow;
     }
-    if (overflow) fail(fmt::format("tensor {:?}: shape {} of {} has more elements or bytes than 63 bits count", tensor.name, shape_text(), type.name));
+    if (overflow) {
+      fail(fmt::format("tensor {:?}: shape {} of {} has more elements or bytes than 63 bits count", tensor.name, shape_text(), type.name));
+    }
     return bytes;
   }
 
@@ -237,9 +245,12 @@ class Reader {
     for (std::size_t i = 0; i < content.tensors.size(); ++i) {
       GgufTensor& tensor = content.tensors[i];
       const std::uint64_t bytes = tensor_bytes(tensor);
-      if (offsets[i] % align != 0) fail(fmt::format("tensor {:?}: offset {} is not a multiple of the alignment {}", tensor.name, offsets[i], align));
+      if (offsets[i] % align != 0) {
+        fail(fmt::format("tensor {:?}: offset {} is not a multiple of the alignment {}", tensor.name, offsets[i], align));
+      }
       if (bytes > 0 && (offsets[i] > data.size() || bytes > data.size() - offsets[i])) {
-        fail(fmt::format("tensor {:?}: {} bytes at offset {} reach past the {} bytes of data in the file", tensor.name, bytes, offsets[i], data.size()));
+        fail(fmt::format("tensor {:?}: {} bytes at offset {} reach past the {} bytes of data in the file", tensor.name, bytes, offsets[i],
+                         data.size()));
       }
       if (bytes > 0) tensor.bytes = data.subspan(static_cast<std::size_t>(offsets[i]), static_cast<std::size_t>(bytes));
     }
@@ -277,7 +288,8 @@ std::vector<std::size_t> sorted_by(const Entries& entries, const Name& name) {
 
 template <class Entries, class Name>
 auto find_in(const Entries& entries, const std::vector<std::size_t>& order, std::string_view wanted, const Name& name) {
-  const auto at = std::lower_bound(order.begin(), order.end(), wanted, [&](std::size_t i, std::string_view w) { return name(entries[i]) < w; });
+  const auto at =
+      std::lower_bound(order.begin(), order.end(), wanted, [&](std::size_t i, std::string_view w) { return name(entries[i]) < w; });
   return at != order.end() && name(entries[*at]) == wanted ? &entries[*at] : nullptr;
 }
 

@@ -412,7 +412,8 @@ class Parser {
         in_.expect(":");
         node.source.line = in_.integer<std::uint32_t>("a line number");
       } else if (!phase(word, node)) {
-        in_.fail_at(start, "expected '{attributes}', a phase, 'by EXECUTOR', 'in REGION', '@MODULE', 'at FILE:LINE' or the end of the line");
+        in_.fail_at(start,
+                    "expected '{attributes}', a phase, 'by EXECUTOR', 'in REGION', '@MODULE', 'at FILE:LINE' or the end of the line");
       }
     }
   }

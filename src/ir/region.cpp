@@ -39,8 +39,8 @@ std::size_t segment_end(std::string_view path, std::size_t start) {
 void check_policy(std::string_view region, const RegionPolicy& policy) {
   for (const std::string& name : policy.names) {
     if (name.empty() || name.find_first_of(",()") != std::string::npos) {
-      throw UserError(fmt::format("a name in the policy of region {} is not empty and holds no ',', no '(' and no ')'; give names one by one: '{}'",
-                                  region, name));
+      throw UserError(fmt::format(
+          "a name in the policy of region {} is not empty and holds no ',', no '(' and no ')'; give names one by one: '{}'", region, name));
     }
   }
   const bool takes_names = policy.kind == Kind::ops || policy.kind == Kind::alternate;

@@ -80,14 +80,16 @@ void ConfigFields::finish() const {
   for (const JsonMember& member : view_.json().members()) {
     const bool read = contains(known_, member.key);
     if (contains(ignored_, member.key)) {
-      if (read) view_.fail(fmt::format("key \"{}\" shapes the model and cannot be ignored; leave it out of --ignore_config_keys", member.key));
+      if (read) {
+        view_.fail(fmt::format("key \"{}\" shapes the model and cannot be ignored; leave it out of --ignore_config_keys", member.key));
+      }
       continue;
     }
     if (read || contains(inert_, member.key)) continue;
     std::vector<std::string_view> names(known_.begin(), known_.end());
     names.insert(names.end(), inert_.begin(), inert_.end());
-    view_.fail(fmt::format("key \"{0}\" is not known and may change the model{1}; if it does not, give --ignore_config_keys {0}", member.key,
-                           nearest_hint(member.key, names)));
+    view_.fail(fmt::format("key \"{0}\" is not known and may change the model{1}; if it does not, give --ignore_config_keys {0}",
+                           member.key, nearest_hint(member.key, names)));
   }
 }
 

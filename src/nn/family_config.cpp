@@ -404,7 +404,9 @@ void visit_smollm3(GptConfig& c, V& v) {
   std::int64_t interval = 4;
   if constexpr (V::kReads) v.size("no_rope_layer_interval", interval, 4);
   v.require(interval >= 1, "no_rope_layer_interval must be at least 1");
-  v.layers("no_rope_layers", c.rope_layers, pattern_of(c.n_layer, [](std::int64_t layer, std::int64_t n) { return (layer + 1) % std::max<std::int64_t>(1, n) != 0; }, interval));
+  v.layers(
+      "no_rope_layers", c.rope_layers,
+      pattern_of(c.n_layer, [](std::int64_t layer, std::int64_t n) { return (layer + 1) % std::max<std::int64_t>(1, n) != 0; }, interval));
   bool used = c.sliding_window_size.has_value();
   v.flag("use_sliding_window", used, false);
   v.optional("sliding_window", c.sliding_window_size);

@@ -148,7 +148,8 @@ void FamilyReader::choice(std::string_view key, bool& value, std::string_view na
   value = has_word(names_true, member->string());
   if (value || has_word(names_false, member->string())) return;
   const bool both = !names_true.empty() && !names_false.empty();
-  member->fail(fmt::format("\"{}\" is not supported; one of: {}{}{}", member->string(), listed(names_false), both ? ", " : "", listed(names_true)));
+  member->fail(
+      fmt::format("\"{}\" is not supported; one of: {}{}{}", member->string(), listed(names_false), both ? ", " : "", listed(names_true)));
 }
 
 void FamilyReader::layers(std::string_view key, LayerPattern& pattern, const LayerPattern& fallback) {
@@ -173,7 +174,9 @@ void FamilyReader::layer_types(GptConfig& c, const LayerPattern& fallback) {
     }
     for (std::size_t i = 0; i < types->size(); ++i) {
       const std::string& type = types->item(i).string();
-      if (type != kSliding && type != kFull) types->item(i).fail(fmt::format("\"{}\" is not supported; one of: {}, {}", type, kFull, kSliding));
+      if (type != kSliding && type != kFull) {
+        types->item(i).fail(fmt::format("\"{}\" is not supported; one of: {}, {}", type, kFull, kSliding));
+      }
       sliding.push_back(type == kSliding);
       if (type == kSliding && !c.sliding_window_size) types->item(i).fail("needs a sliding_window, and none is on");
     }
@@ -218,7 +221,9 @@ void FamilyReader::rope_by_layer_type(GptConfig& c) {
     if (const auto sliding = by_type.find(kSliding)) {
       GptConfig other = c;
       read_rope_object(*sliding, other);
-      if (other.rope_scaling.kind != Kind::none) sliding->fail("a scaling of the layers with a window is not supported; only of the others");
+      if (other.rope_scaling.kind != Kind::none) {
+        sliding->fail("a scaling of the layers with a window is not supported; only of the others");
+      }
       local = other.rope_base;
     }
     by_type.finish();

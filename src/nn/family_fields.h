@@ -78,7 +78,9 @@ class FamilyWriter {
   void text(std::string_view key, std::string& value) {
     if (!value.empty()) json_.set(key, Json(value));
   }
-  void optional(std::string_view key, std::optional<double>& value, std::optional<double> = {}) { json_.set(key, value ? Json(*value) : Json()); }
+  void optional(std::string_view key, std::optional<double>& value, std::optional<double> = {}) {
+    json_.set(key, value ? Json(*value) : Json());
+  }
   void optional(std::string_view key, std::optional<std::int64_t>& value, std::optional<std::int64_t> = {}) {
     json_.set(key, value ? Json(*value) : Json());
   }

@@ -73,7 +73,8 @@ std::vector<std::string> names_there(const GptConfig& config, const FamilyRow& f
     std::vector<std::string> names = words(entry->theirs);
     for (std::string& name : names) {
       if (const std::size_t star = name.find('*'); star != std::string::npos) name.replace(star, 1, parts.expert);
-      name = parts.layer.empty() ? fmt::format("{}.{}", name, parts.leaf) : fmt::format("{}{}.{}.{}", family.layers, parts.layer, name, parts.leaf);
+      name = parts.layer.empty() ? fmt::format("{}.{}", name, parts.leaf)
+                                 : fmt::format("{}{}.{}.{}", family.layers, parts.layer, name, parts.leaf);
     }
     return names;
   }
@@ -86,7 +87,9 @@ std::int64_t row_count(const Shape& shape) { return SourceTensor{"", "", {}, sha
 std::vector<ParameterRows> rows_by_group(const GptConfig& c, const std::string& parameter) {
   const std::int64_t queries = c.n_head / c.n_query_groups;
   std::vector<ParameterRows> rows;
-  const auto add = [&](std::int64_t head, std::int64_t count) { rows.push_back({parameter, head * c.head_size, (head + count) * c.head_size}); };
+  const auto add = [&](std::int64_t head, std::int64_t count) {
+    rows.push_back({parameter, head * c.head_size, (head + count) * c.head_size});
+  };
   for (std::int64_t group = 0; group < c.n_query_groups; ++group) {
     add(group * queries, queries);
     add(c.n_head + group, 1);
@@ -196,7 +199,8 @@ std::vector<std::size_t> match_weights(const TensorSource& source, const WeightT
                                   shape_text(tensor.shape), shape_text(wanted.shape)));
     }
     if (tensor.dtype && !is_floating(*tensor.dtype)) {
-      throw UserError(fmt::format("{}: wrong dtype of {}; weights are floating: {}", source.file_of(*place), tensor.name, tensor.type_name));
+      throw UserError(
+          fmt::format("{}: wrong dtype of {}; weights are floating: {}", source.file_of(*place), tensor.name, tensor.type_name));
     }
     used.insert(*place);
     places.push_back(*place);
@@ -204,8 +208,8 @@ std::vector<std::size_t> match_weights(const TensorSource& source, const WeightT
   for (std::size_t i = 0; i < source.tensors().size(); ++i) {
     const SourceTensor& tensor = source.tensors()[i];
     if (used.contains(i) || table.is_derived(tensor.name)) continue;
-    throw UserError(fmt::format("{}: the model has no tensor of this name; is config.json the right one? {} {}", source.file_of(i), tensor.name,
-                                shape_text(tensor.shape)));
+    throw UserError(fmt::format("{}: the model has no tensor of this name; is config.json the right one? {} {}", source.file_of(i),
+                                tensor.name, shape_text(tensor.shape)));
   }
   return places;
 }

@@ -87,7 +87,9 @@ void read_rope(ArchitectureFields& f, GptConfig& c) {
   // Whether and from what length a linear scaling was trained changes nothing.
   for (const char* key : {"rope.scaling.original_context_length", "rope.scaling.finetuned"}) f.ignore(key);
   c.rope_base = f.number("rope.freq_base", 10000);
-  if (f.integer("rope.dimension_count", c.head_size) != c.head_size) f.fail("rope.dimension_count", "is not supported yet unless whole heads turn");
+  if (f.integer("rope.dimension_count", c.head_size) != c.head_size) {
+    f.fail("rope.dimension_count", "is not supported yet unless whole heads turn");
+  }
   // Files older than rope.scaling have the factor under rope.scale_linear; one that has a factor and no type scales linearly.
   const double old_factor = f.number("rope.scale_linear", 0);
   const double factor = f.number("rope.scaling.factor", old_factor);
@@ -102,9 +104,12 @@ void read_rope_factors(const GgufFile& file, const JsonView& view, GptConfig& c)
   const GgufTensor* const tensor = file.find_tensor(kRopeFactors);
   if (tensor == nullptr) return;
   const std::string name(kRopeFactors);
-  if (c.rope_scaling.kind != RopeScaling::Kind::none) view.fail("the tensor " + name + " stands beside a linear scaling; which one holds is not clear");
+  if (c.rope_scaling.kind != RopeScaling::Kind::none) {
+    view.fail("the tensor " + name + " stands beside a linear scaling; which one holds is not clear");
+  }
   if (tensor->shape.size() != 1 || tensor->type->decode == nullptr) {
-    view.fail(fmt::format("the tensor {} must be one row of numbers; it has {} dimensions, type {}", name, tensor->shape.size(), tensor->type->name));
+    view.fail(fmt::format("the tensor {} must be one row of numbers; it has {} dimensions, type {}", name, tensor->shape.size(),
+                          tensor->type->name));
   }
   std::vector<float> factors(static_cast<std::size_t>(tensor->shape[0]));
   decode_ggml(*tensor->type, tensor->bytes, factors);
@@ -176,13 +181,17 @@ GptConfig gguf_config(const GgufFile& file) {
   c.n_head = f.integer("attention.head_count");
   c.n_query_groups = f.integer("attention.head_count_kv", c.n_head);
   c.head_size = f.integer("attention.key_length", c.n_embd / std::max<std::int64_t>(1, c.n_head));
-  if (f.integer("attention.value_length", c.head_size) != c.head_size) f.fail("attention.value_length", "is not supported yet unless equal to key_length");
+  if (f.integer("attention.value_length", c.head_size) != c.head_size) {
+    f.fail("attention.value_length", "is not supported yet unless equal to key_length");
+  }
   c.norm_eps = f.number("attention.layer_norm_rms_epsilon");
   read_rope(f, c);
   c.padded_vocab_size = embedding(file).shape[0];
   c.vocab_size = f.integer("vocab_size", c.padded_vocab_size);
   c.tied = file.find_tensor("output.weight") == nullptr;
-  for (const char* key : {"expert_count", "expert_used_count", "attention.sliding_window", "attention.clamp_kqv", "logit_scale"}) f.refuse(key);
+  for (const char* key : {"expert_count", "expert_used_count", "attention.sliding_window", "attention.clamp_kqv", "logit_scale"}) {
+    f.refuse(key);
+  }
   f.require("attention.causal", true);
   f.require("use_parallel_residual", false);
   f.choice("tensor_data_layout", {"Meta AI original pth"}, 0);

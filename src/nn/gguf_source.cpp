@@ -40,8 +40,8 @@ void GgufSource::read_rows(std::size_t tensor, std::int64_t first, std::int64_t 
   const GgufTensor& from = file_.tensors()[tensor];
   const GgmlType& type = *from.type;
   if (type.decode == nullptr) {
-    throw UserError(fmt::format("{}: tensor {} has type {}, which is not read yet; convert the model to one of {}", name(), from.name, type.name,
-                                decodable_ggml_types()));
+    throw UserError(fmt::format("{}: tensor {} has type {}, which is not read yet; convert the model to one of {}", name(), from.name,
+                                type.name, decodable_ggml_types()));
   }
   const std::int64_t width = tensors()[tensor].width();
   const std::int64_t end = last * width;

@@ -86,8 +86,9 @@ void validate_experts(const GptConfig& config) {
   const std::int64_t in_group = config.n_expert / config.n_expert_groups;
   require(config.n_topk_groups >= 1 && config.n_topk_groups <= config.n_expert_groups,
           fmt::format("n_topk_groups must be between 1 and n_expert_groups {}, not {}", config.n_expert_groups, config.n_topk_groups));
-  require(config.n_topk_scores_per_group >= 1 && config.n_topk_scores_per_group <= in_group,
-          fmt::format("n_topk_scores_per_group must be between 1 and a group's {} experts, not {}", in_group, config.n_topk_scores_per_group));
+  require(
+      config.n_topk_scores_per_group >= 1 && config.n_topk_scores_per_group <= in_group,
+      fmt::format("n_topk_scores_per_group must be between 1 and a group's {} experts, not {}", in_group, config.n_topk_scores_per_group));
 }
 
 }  // namespace

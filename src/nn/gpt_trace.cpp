@@ -77,7 +77,8 @@ void set_masks(const GptConfig& config, const Tensor& row, std::int64_t cache_le
 
 /// The hidden states of rows that hold several documents. `position` [B, T] counts from 0 in each, so that its distance to the
 /// index tells documents apart.
-Tensor hidden_of_packed_rows(const Gpt& model, const Tensor& tokens, const Tensor& position, const Tables& tables, SequenceContext context) {
+Tensor hidden_of_packed_rows(const Gpt& model, const Tensor& tokens, const Tensor& position, const Tables& tables,
+                             SequenceContext context) {
   Tracer& tracer = tokens.tracer();
   const std::int64_t batch = tokens.size(0);
   const std::int64_t length = tokens.size(1);

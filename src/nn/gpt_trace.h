@@ -23,8 +23,8 @@ struct GptTraceOptions {
 };
 
 /// Inputs: parameters (role param, all of them in registration order; state where not trained); `rope.cos`, `rope.sin`, and
-/// `rope.local.cos`, `rope.local.sin` with rope_local_base_freq (state; float32, or float64 in a float64 trace); `tokens`, `targets` [B, T] int64 (batch; target -100 is ignored); `inv_kept` (scalar, float32 or
-/// float64: 1 / targets kept in all micro-steps).
+/// `rope.local.cos`, `rope.local.sin` with rope_local_base_freq (state; float32, or float64 in a float64 trace); `tokens`, `targets` [B, T]
+/// int64 (batch; target -100 is ignored); `inv_kept` (scalar, float32 or float64: 1 / targets kept in all micro-steps).
 /// With `packed` there is `positions` [B, T] int64 (batch) too: a document's tokens are numbered from 0, and attention stays
 /// within it. A document's values are then those of a row of its own.
 /// Outputs: `loss` (sum of the row losses times inv_kept), then what else is asked for. UserError when the length is over the block size.
@@ -42,7 +42,8 @@ TracedProgram trace_prefill(const GptConfig& config, const GptTraceOptions& opti
 
 /// The pass for one more token. Inputs: parameters, tables, `token` [B, 1] int64 (batch), `position` (scalar int64: its
 /// index, below cache_length), the caches (as trace_prefill's). Outputs: `logits`
-/// [B, padded vocabulary], then the caches with the token written (`cache.N.k.next`, ...), each donated from its input. options.length is not read.
+/// [B, padded vocabulary], then the caches with the token written (`cache.N.k.next`, ...), each donated from its input.
+/// options.length is not read.
 TracedProgram trace_decode(const GptConfig& config, const GptTraceOptions& options, std::int64_t cache_length);
 
 }  // namespace reprise

@@ -6,8 +6,8 @@ namespace {
 
 constexpr std::string_view kCommon[] = {
     // What the file is and how it was made.
-    "architectures", "model_type", "_name_or_path", "name_or_path", "_commit_hash", "auto_map", "transformers_version", "torch_dtype", "dtype",
-    "tokenizer_class", "unsloth_version", "unsloth_fixed",
+    "architectures", "model_type", "_name_or_path", "name_or_path", "_commit_hash", "auto_map", "transformers_version", "torch_dtype",
+    "dtype", "tokenizer_class", "unsloth_version", "unsloth_fixed",
     // Tokens.
     "bos_token_id", "eos_token_id", "pad_token_id", "sep_token_id", "decoder_start_token_id", "prefix",
     // How transformers runs it.
@@ -19,14 +19,14 @@ constexpr std::string_view kCommon[] = {
     // Defaults of generation.
     "max_length", "min_length", "do_sample", "early_stopping", "num_beams", "num_beam_groups", "diversity_penalty", "temperature", "top_k",
     "top_p", "typical_p", "repetition_penalty", "length_penalty", "no_repeat_ngram_size", "encoder_no_repeat_ngram_size", "bad_words_ids",
-    "num_return_sequences", "output_scores", "return_dict_in_generate", "forced_bos_token_id", "forced_eos_token_id", "remove_invalid_values",
-    "exponential_decay_length_penalty", "suppress_tokens", "begin_suppress_tokens",
+    "num_return_sequences", "output_scores", "return_dict_in_generate", "forced_bos_token_id", "forced_eos_token_id",
+    "remove_invalid_values", "exponential_decay_length_penalty", "suppress_tokens", "begin_suppress_tokens",
     // Dropout: a run's own option sets it.
     "attention_dropout"};
 
-constexpr std::string_view kGpt2[] = {"n_ctx",        "reorder_and_upcast_attn", "summary_type",         "summary_use_proj", "summary_activation",
-                                      "attn_pdrop",   "embd_pdrop",              "resid_pdrop",          "summary_proj_to_labels",
-                                      "summary_first_dropout"};
+constexpr std::string_view kGpt2[] = {
+    "n_ctx",       "reorder_and_upcast_attn", "summary_type",         "summary_use_proj", "summary_activation", "attn_pdrop", "embd_pdrop",
+    "resid_pdrop", "summary_proj_to_labels",  "summary_first_dropout"};
 constexpr std::string_view kNeox[] = {"hidden_dropout"};
 constexpr std::string_view kFalcon[] = {"hidden_dropout", "ff_factor"};
 constexpr std::string_view kExperts[] = {"router_aux_loss_coef"};

@@ -21,7 +21,8 @@ LatentSelfAttention::LatentSelfAttention(const GptConfig& config_in, std::int64_
   }
   kv_a_proj = add_module("kv_a_proj_with_mqa", linear(config.n_embd, latent.kv_lora_rank + latent.qk_rope_head_dim, bias));
   kv_a_norm = add_module("kv_a_norm", norm(latent.kv_lora_rank));
-  kv_b_proj = add_module("kv_b_proj", linear(latent.kv_lora_rank, config.n_head * (latent.qk_nope_head_dim + latent.v_head_dim), config.bias));
+  kv_b_proj =
+      add_module("kv_b_proj", linear(latent.kv_lora_rank, config.n_head * (latent.qk_nope_head_dim + latent.v_head_dim), config.bias));
   proj = add_module("proj", Linear(config.n_head * latent.v_head_dim, config.n_embd, config.bias, fresh_residual_weight(config)));
 }
 
@@ -35,8 +36,9 @@ Tensor LatentSelfAttention::operator()(const Tensor& x, const SequenceContext& c
   const std::int64_t turning = latent.qk_rope_head_dim;
   const std::vector<Tensor> q = split_heads(queries(x), config.n_head, config.key_width()).split(-1, {latent.qk_nope_head_dim, turning});
   const std::vector<Tensor> compressed = kv_a_proj(x).split(-1, {latent.kv_lora_rank, turning});
-  const std::vector<Tensor> kv = split_heads(kv_b_proj(kv_a_norm(compressed[0])), config.n_head, latent.qk_nope_head_dim + latent.v_head_dim)
-                                     .split(-1, {latent.qk_nope_head_dim, latent.v_head_dim});
+  const std::vector<Tensor> kv =
+      split_heads(kv_b_proj(kv_a_norm(compressed[0])), config.n_head, latent.qk_nope_head_dim + latent.v_head_dim)
+          .split(-1, {latent.qk_nope_head_dim, latent.v_head_dim});
   Tensor q_turned = q[1];
   Tensor k_turned = split_heads(compressed[1], 1, turning);
   if (const RopeRows rope = context.rope_of(config, layer); rope.cos.valid()) {

@@ -60,7 +60,8 @@ struct RmsNorm : Module {
 
 /// Rotates the first elements of each head. x: [B, H, T, D]; cos, sin: [T, n]. `interleave`: neighbours turn together and come
 /// out as all even, then all odd elements.
-Tensor apply_rope(const Tensor& x, const Tensor& cos, const Tensor& sin, bool interleave = false, Tensor::Where where = Tensor::Where::current());
+Tensor apply_rope(const Tensor& x, const Tensor& cos, const Tensor& sin, bool interleave = false,
+                  Tensor::Where where = Tensor::Where::current());
 
 struct AttentionOptions {
   bool causal = false;

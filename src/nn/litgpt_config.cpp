@@ -51,7 +51,9 @@ LatentAttention read_latent_attention(const JsonView& view, double norm_eps) {
 
 /// A list with 0 or 1 for each layer.
 LayerPattern read_layers(const JsonView& list, std::int64_t n_layer) {
-  if (static_cast<std::int64_t>(list.size()) != n_layer) list.fail(fmt::format("needs one entry for each of {} layers, not {}", n_layer, list.size()));
+  if (static_cast<std::int64_t>(list.size()) != n_layer) {
+    list.fail(fmt::format("needs one entry for each of {} layers, not {}", n_layer, list.size()));
+  }
   std::vector<bool> layers;
   for (std::size_t i = 0; i < list.size(); ++i) {
     const std::int64_t entry = list.item(i).integer();

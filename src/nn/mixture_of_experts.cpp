@@ -63,7 +63,8 @@ Tensor Router::grouped(const Tensor& logits) const {
   const Tensor closed = is_missing(best(group_scores, config.n_topk_groups).indices, config.n_expert_groups);
   const Tensor closed_experts = closed.unsqueeze({2}).expand(by_group).reshape(biased.shape());
   // Experts of the other groups take part in the choice with 0, as published: one of a chosen group that is below 0 can lose to them.
-  const Tensor candidates{biased.tracer(), ops::masked_fill(biased.tracer().at(Tensor::Where::current()), closed_experts.id(), biased.id(), 0)};
+  const Tensor candidates{biased.tracer(),
+                          ops::masked_fill(biased.tracer().at(Tensor::Where::current()), closed_experts.id(), biased.id(), 0)};
   const Tensor indices = best(candidates, config.n_expert_per_token).indices;
   Tensor weights = scores.gather(1, indices);
   if (config.norm_topk_prob) weights = weights / (weights.sum(Ints{-1}, true) + 1e-20);

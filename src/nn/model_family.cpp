@@ -23,8 +23,9 @@ constexpr ModuleName kLlama[] = {
 constexpr ModuleName kMixtral[] = {
     {"mlp.gate", "block_sparse_moe.gate"}, {"mlp.experts.*.fc_1", "block_sparse_moe.experts.*.w1"},
     {"mlp.experts.*.fc_2", "block_sparse_moe.experts.*.w3"}, {"mlp.experts.*.proj", "block_sparse_moe.experts.*.w2"}};
-constexpr ModuleName kPostNorms[] = {
-    {"post_attention_norm", "post_attention_layernorm"}, {"norm_2", "pre_feedforward_layernorm"}, {"post_mlp_norm", "post_feedforward_layernorm"}};
+constexpr ModuleName kPostNorms[] = {{"post_attention_norm", "post_attention_layernorm"},
+                                     {"norm_2", "pre_feedforward_layernorm"},
+                                     {"post_mlp_norm", "post_feedforward_layernorm"}};
 constexpr ModuleName kDeepseek[] = {
     {"attn.q_proj", "self_attn.q_proj"}, {"attn.q_a_proj", "self_attn.q_a_proj"}, {"attn.q_a_norm", "self_attn.q_a_layernorm"},
     {"attn.q_b_proj", "self_attn.q_b_proj"}, {"attn.kv_a_proj_with_mqa", "self_attn.kv_a_proj_with_mqa"},

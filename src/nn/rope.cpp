@@ -101,7 +101,9 @@ double rope_attention_factor(const RopeScaling& scaling) {
   const double factor = scaling.factor;
   switch (scaling.kind) {
     case RopeScaling::Kind::yarn:
-      if (scaling.mscale && scaling.mscale_all_dim) return yarn_mscale(factor, *scaling.mscale) / yarn_mscale(factor, *scaling.mscale_all_dim);
+      if (scaling.mscale && scaling.mscale_all_dim) {
+        return yarn_mscale(factor, *scaling.mscale) / yarn_mscale(factor, *scaling.mscale_all_dim);
+      }
       return yarn_mscale(factor, 1);
     case RopeScaling::Kind::yarn_litgpt:
       if (!scaling.mscale_all_dim) return 1;
@@ -115,7 +117,8 @@ double rope_attention_factor(const RopeScaling& scaling) {
 
 double rope_score_factor(const GptConfig& config) {
   const RopeScaling& scaling = config.rope_scaling;
-  const bool applies = scaling.kind == RopeScaling::Kind::yarn_litgpt || (scaling.kind == RopeScaling::Kind::yarn && config.latent_attention);
+  const bool applies =
+      scaling.kind == RopeScaling::Kind::yarn_litgpt || (scaling.kind == RopeScaling::Kind::yarn && config.latent_attention);
   if (!applies || !scaling.mscale_all_dim) return 1;
   const double mscale = yarn_mscale(scaling.factor, *scaling.mscale_all_dim);
   return mscale * mscale;

@@ -55,10 +55,11 @@ void check_index(const fs::path& index, const std::map<std::string, std::string>
   }
   if (found == shards.size()) return;
   for (const auto& entry : shards) {
-    const auto file = std::find_if(files.begin(), files.end(), [&](const SafetensorsFile& f) { return f.path().filename() == entry.second; });
+    const auto file =
+        std::find_if(files.begin(), files.end(), [&](const SafetensorsFile& f) { return f.path().filename() == entry.second; });
     if (file->find(entry.first) == nullptr) {
-      throw UserError(fmt::format("{}: {} lacks a tensor that the index places in it; fetch or write the folder again: {}", index.string(), entry.second,
-                                  entry.first));
+      throw UserError(fmt::format("{}: {} lacks a tensor that the index places in it; fetch or write the folder again: {}", index.string(),
+                                  entry.second, entry.first));
     }
   }
 }
@@ -88,7 +89,8 @@ std::unique_ptr<SafetensorsSource> SafetensorsSource::open_folder(const fs::path
   const fs::path index = folder / kWeightsIndex;
   if (!path_exists(index)) return std::make_unique<SafetensorsSource>(single);
   if (path_exists(single)) {
-    throw UserError(fmt::format("{}: both {} and {} are here; remove the one that is not meant", folder.string(), kWeightsFile, kWeightsIndex));
+    throw UserError(
+        fmt::format("{}: both {} and {} are here; remove the one that is not meant", folder.string(), kWeightsFile, kWeightsIndex));
   }
   const std::map<std::string, std::string> shards = read_index(index);
   std::vector<std::string> names;
@@ -112,7 +114,8 @@ void SafetensorsSource::read_rows(std::size_t tensor, std::int64_t first, std::i
     throw UserError(fmt::format("{}: wrong dtype of {}; weights are floating: {}", file_of(tensor), from.name, dtype_name(from.dtype)));
   }
   const std::size_t row = static_cast<std::size_t>(tensors()[tensor].width()) * dtype_size(from.dtype);
-  convert_elements(from.dtype, from.bytes.subspan(static_cast<std::size_t>(first) * row, static_cast<std::size_t>(last - first) * row), dtype, to);
+  convert_elements(from.dtype, from.bytes.subspan(static_cast<std::size_t>(first) * row, static_cast<std::size_t>(last - first) * row),
+                   dtype, to);
 }
 
 void SafetensorsSource::release(std::size_t tensor) const { files_[places_[tensor].file].release(*places_[tensor].tensor); }

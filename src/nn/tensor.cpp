@@ -153,7 +153,9 @@ std::vector<Tensor> custom_op(std::string_view name, const std::vector<Tensor>& 
   for (const Tensor& input : inputs) ids.push_back(same_tracer(inputs.front(), input));
   Tracer& tracer = inputs.front().tracer();
   std::vector<Tensor> outputs;
-  for (const ValueId output : tracer.at(where).emit_all(*opcode, std::move(ids), CustomAttrs{"", std::move(fields)})) outputs.emplace_back(tracer, output);
+  for (const ValueId output : tracer.at(where).emit_all(*opcode, std::move(ids), CustomAttrs{"", std::move(fields)})) {
+    outputs.emplace_back(tracer, output);
+  }
   return outputs;
 }
 

@@ -73,7 +73,8 @@ Tensor Tracer::input(std::string_view name, const TensorType& type, Role role) {
 }
 
 Tensor Tracer::add_parameter(const Parameter& parameter, NamedParameter named) {
-  const ValueId value = trace_.add_input(TensorType{dtype_, parameter.shape(), Device::cpu}, named.trained ? Role::param : Role::state, named.name);
+  const ValueId value =
+      trace_.add_input(TensorType{dtype_, parameter.shape(), Device::cpu}, named.trained ? Role::param : Role::state, named.name);
   parameter_values_.emplace(parameter.identity(), value);
   held_.push_back(parameter);
   parameters_.push_back(std::move(named));
@@ -84,7 +85,8 @@ Tensor Tracer::parameter(const Parameter& parameter) {
   REPRISE_CHECK(parameter.valid(), "a parameter was used that no module registered");
   if (const auto found = parameter_values_.find(parameter.identity()); found != parameter_values_.end()) return {*this, found->second};
   const std::string name = joined(builder_.context.module.view(), parameter.name(), '.');
-  return add_parameter(parameter, {name, parameter.shape(), parameter.init(), static_cast<std::int64_t>(parameters_.size()), parameter.trained()});
+  return add_parameter(parameter,
+                       {name, parameter.shape(), parameter.init(), static_cast<std::int64_t>(parameters_.size()), parameter.trained()});
 }
 
 void Tracer::declare(const Module& root) {

@@ -45,7 +45,8 @@ auto with_element(DType dtype, const F& f) {
 
 void convert_elements(DType from_dtype, std::span<const std::byte> from, DType to_dtype, std::span<std::byte> to) {
   const std::size_t count = from.size() / dtype_size(from_dtype);
-  REPRISE_CHECK(count * dtype_size(from_dtype) == from.size() && count * dtype_size(to_dtype) == to.size(), "conversion between spans of other sizes");
+  REPRISE_CHECK(count * dtype_size(from_dtype) == from.size() && count * dtype_size(to_dtype) == to.size(),
+                "conversion between spans of other sizes");
   if (from.empty()) return;
   if (from_dtype == to_dtype) {
     std::memcpy(to.data(), from.data(), from.size());

@@ -8,7 +8,8 @@
 
 namespace reprise {
 
-/// Returns sizes and attributes; the seed and the offset of its draws are data and stay 0. q: [B, Hq, Tq, D], k: [B, Hkv, Tk, D], v: [B, Hkv, Tk, Dv].
+/// Returns sizes and attributes; the seed and the offset of its draws are data and stay 0.
+/// q: [B, Hq, Tq, D], k: [B, Hkv, Tk, D], v: [B, Hkv, Tk, Dv].
 inline attention::Config attention_config(const AttentionAttrs& attrs, const Shape& q, const Shape& k, const Shape& v) {
   attention::Config config;
   config.batch = q[0];

@@ -18,7 +18,9 @@ attention::Config read_config(const EvalContext& context, const AttentionPlaces&
   const auto& attrs = context.node().as<AttentionAttrs>();
   attention::Config config = attention_config(attrs, context.in_type(0).shape, context.in_type(1).shape, context.in_type(2).shape);
   if (attrs.dropout > 0) {
-    if (!places.seed) throw UserError(fmt::format("{} with dropout needs a seed; run the rng pass first", opcode_name(context.node().opcode)));
+    if (!places.seed) {
+      throw UserError(fmt::format("{} with dropout needs a seed; run the rng pass first", opcode_name(context.node().opcode)));
+    }
     config.seed = static_cast<std::uint64_t>(context.scalar<std::int64_t>(*places.seed));
     config.draw_offset = static_cast<std::uint64_t>(context.scalar<std::int64_t>(*places.offset) + attrs.draw);
   }
@@ -82,7 +84,8 @@ std::vector<C> sum_down(const std::vector<C>& full, const Shape& from, const Sha
   const ReducePlan plan = reduce_plan(from, reduced);
   std::vector<C> sums;
   for (const std::size_t base : plan.bases) {
-    sums.push_back(reduce_by<reduction::Add<C>, C>(plan.rule, plan.steps.size(), [&](std::size_t r) { return full[base + plan.steps[r]]; }));
+    sums.push_back(
+        reduce_by<reduction::Add<C>, C>(plan.rule, plan.steps.size(), [&](std::size_t r) { return full[base + plan.steps[r]]; }));
   }
   return sums;
 }

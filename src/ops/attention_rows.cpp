@@ -62,8 +62,10 @@ void require_attention(const Node& node, TypeSpan inputs, std::size_t first) {
                 node, inputs, "q, k and v must have one dtype and four dimensions: batch, head, token, width");
   require_types(q.dim(0) == k.dim(0) && k.dim(0) == v.dim(0) && k.dim(1) == v.dim(1) && k.dim(2) == v.dim(2) && q.dim(3) == k.dim(3), node,
                 inputs, "batches, key heads, key counts and the widths of q and k must agree");
-  require_types(k[1] > 0 && q[1] % k[1] == 0, node, inputs, fmt::format("query heads must be a multiple of key heads: {} and {}", q[1], k[1]));
-  require_types(attrs.dropout >= 0 && attrs.dropout < 1, node, inputs, fmt::format("dropout must be at least 0 and below 1, not {}", attrs.dropout));
+  require_types(k[1] > 0 && q[1] % k[1] == 0, node, inputs,
+                fmt::format("query heads must be a multiple of key heads: {} and {}", q[1], k[1]));
+  require_types(attrs.dropout >= 0 && attrs.dropout < 1, node, inputs,
+                fmt::format("dropout must be at least 0 and below 1, not {}", attrs.dropout));
   require_types(attrs.window >= 0 && attrs.softcap >= 0, node, inputs, "window and soft cap cannot be negative; 0 means none");
   const Shape scores = score_shape(inputs);
   const auto require_broadcast = [&](std::size_t i, std::string_view name) {
@@ -84,8 +86,8 @@ void require_attention(const Node& node, TypeSpan inputs, std::size_t first) {
   }
   if (places.segments) {
     const TensorType& ids = inputs[*places.segments];
-    require_types(ids.dtype == DType::int64 && ids.shape.rank() == 2 && ids.shape.dim(0) == q.dim(0) && ids.shape.dim(1) == k.dim(2), node, inputs,
-                  "the segments must be int64 [batch, tokens]");
+    require_types(ids.dtype == DType::int64 && ids.shape.rank() == 2 && ids.shape.dim(0) == q.dim(0) && ids.shape.dim(1) == k.dim(2), node,
+                  inputs, "the segments must be int64 [batch, tokens]");
     require_types(q.dim(2) == k.dim(2) && attrs.offset == 0, node, inputs, "segments need as many queries as keys, and offset 0");
   }
   if (places.seed) {
@@ -115,10 +117,13 @@ std::vector<ValueId> attention_vjp(VjpContext& c) {
   std::vector<ValueId> gradients(c.node.inputs.size());
   const auto attrs = c.node.as<AttentionAttrs>();
   const AttentionPlaces places = attention_places(c.node, c.node.inputs.size(), kForwardInputs);
-  if (attrs.dropout > 0 && !places.seed) throw UserError("attention with dropout needs its seed before it is differentiated; run the rng pass");
+  if (attrs.dropout > 0 && !places.seed) {
+    throw UserError("attention with dropout needs its seed before it is differentiated; run the rng pass");
+  }
   const auto input = [&](const std::optional<std::size_t>& place) { return place ? c.in(*place) : ValueId(); };
   if (c.gy().valid()) {
-    const ops::AttentionInputs inputs = {c.in(0), c.in(1), c.in(2), input(places.bias), input(places.mask), input(places.segments), input(places.seed), input(places.offset)};
+    const ops::AttentionInputs inputs = {c.in(0), c.in(1), c.in(2), input(places.bias), input(places.mask), input(places.segments),
+                                         input(places.seed), input(places.offset)};
     const std::vector<ValueId> made = ops::attention_backward(c.b, inputs, c.out(0), c.out(1), c.gy(), attrs);
     std::copy(made.begin(), made.end(), gradients.begin());  // the bias, when there is one, is the fourth input
   }

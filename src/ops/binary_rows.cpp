@@ -64,15 +64,21 @@ OpRow arithmetic_row(Opcode opcode, Trait traits, double flops, double low, doub
 
 void append_arithmetic(std::vector<OpRow>& rows) {
   using namespace ops;
-  rows.push_back(arithmetic_row(op::add, kSimple, 1, -2, 2, [](auto x, auto y) { return x + y; }, [](VjpContext& c) -> std::vector<ValueId> {
-    return {to_input(c, 0, [&] { return c.gy(); }), to_input(c, 1, [&] { return c.gy(); })};
-  }));
-  rows.push_back(arithmetic_row(op::sub, kSimple, 1, -2, 2, [](auto x, auto y) { return x - y; }, [](VjpContext& c) -> std::vector<ValueId> {
-    return {to_input(c, 0, [&] { return c.gy(); }), to_input(c, 1, [&] { return neg(c.b, c.gy()); })};
-  }));
-  rows.push_back(arithmetic_row(op::mul, kSimple, 1, -2, 2, [](auto x, auto y) { return x * y; }, [](VjpContext& c) -> std::vector<ValueId> {
-    return {to_input(c, 0, [&] { return mul(c.b, c.gy(), c.in(1)); }), to_input(c, 1, [&] { return mul(c.b, c.gy(), c.in(0)); })};
-  }));
+  rows.push_back(arithmetic_row(
+      op::add, kSimple, 1, -2, 2, [](auto x, auto y) { return x + y; },
+      [](VjpContext& c) -> std::vector<ValueId> {
+        return {to_input(c, 0, [&] { return c.gy(); }), to_input(c, 1, [&] { return c.gy(); })};
+      }));
+  rows.push_back(arithmetic_row(
+      op::sub, kSimple, 1, -2, 2, [](auto x, auto y) { return x - y; },
+      [](VjpContext& c) -> std::vector<ValueId> {
+        return {to_input(c, 0, [&] { return c.gy(); }), to_input(c, 1, [&] { return neg(c.b, c.gy()); })};
+      }));
+  rows.push_back(arithmetic_row(
+      op::mul, kSimple, 1, -2, 2, [](auto x, auto y) { return x * y; },
+      [](VjpContext& c) -> std::vector<ValueId> {
+        return {to_input(c, 0, [&] { return mul(c.b, c.gy(), c.in(1)); }), to_input(c, 1, [&] { return mul(c.b, c.gy(), c.in(0)); })};
+      }));
   const auto divide = []<class T>(T x, T y)
     requires std::is_floating_point_v<T>
   { return x / y; };

@@ -166,12 +166,13 @@ NormResult layer_norm(Builder& b, ValueId x, ValueId weight, ValueId bias, doubl
 /// inputs (x, weight?) -> outputs (y, rstd)
 NormResult rms_norm(Builder& b, ValueId x, ValueId weight, double eps, bool unit_offset = false);
 /// inputs (x, mean, rstd, gy, weight?) -> outputs (gx, gweight?, gbias?)
-std::vector<ValueId> layer_norm_backward(Builder& b, ValueId x, ValueId mean, ValueId rstd, ValueId gy, ValueId weight, const NormAttrs& attrs);
+std::vector<ValueId> layer_norm_backward(Builder& b, ValueId x, ValueId mean, ValueId rstd, ValueId gy, ValueId weight,
+                                         const NormAttrs& attrs);
 /// inputs (x, rstd, gy, weight?) -> outputs (gx, gweight?)
 std::vector<ValueId> rms_norm_backward(Builder& b, ValueId x, ValueId rstd, ValueId gy, ValueId weight, const NormAttrs& attrs);
-/// x [..., T, D]; cos and sin [T, n] or any shape broadcasting to x's but for the last extent n <= D: the first n elements turn, the rest pass.
-/// Tables hold the angles twice, [theta, theta]: layout half reads column i for element i (n may be odd: halves of n / 2 and n - n / 2),
-/// the others column j < n / 2 for pair j (n even).
+/// x [..., T, D]; cos and sin [T, n] or any shape broadcasting to x's but for the last extent n <= D: the first n elements turn, the rest
+/// pass. Tables hold the angles twice, [theta, theta]: layout half reads column i for element i (n may be odd: halves of n / 2 and
+/// n - n / 2), the others column j < n / 2 for pair j (n even).
 ValueId rope(Builder& b, ValueId x, ValueId cos, ValueId sin, RopeLayout layout = RopeLayout::half);
 ValueId rope_backward(Builder& b, ValueId gy, ValueId cos, ValueId sin, RopeLayout layout);
 struct CrossEntropyResult {
@@ -181,7 +182,8 @@ struct CrossEntropyResult {
 /// inputs (logits [N, C], target [N] int, class weight [C]?); label smoothing and z-loss included in the row's loss
 CrossEntropyResult cross_entropy(Builder& b, ValueId logits, ValueId target, const CrossEntropyAttrs& attrs, ValueId weight = ValueId());
 /// inputs (logits, target, lse, gloss [N], weight?) -> glogits
-ValueId cross_entropy_backward(Builder& b, ValueId logits, ValueId target, ValueId lse, ValueId gloss, const CrossEntropyAttrs& attrs, ValueId weight = ValueId());
+ValueId cross_entropy_backward(Builder& b, ValueId logits, ValueId target, ValueId lse, ValueId gloss, const CrossEntropyAttrs& attrs,
+                               ValueId weight = ValueId());
 struct AttentionInputs {
   ValueId q;       // [B, Hq, Tq, D]
   ValueId k;       // [B, Hkv, Tk, D]; query head h reads key head h / (Hq/Hkv)
@@ -199,7 +201,8 @@ struct AttentionResult {
 /// node inputs in the order above, absent ones left out (flags in attrs say which)
 AttentionResult attention(Builder& b, const AttentionInputs& inputs, AttentionAttrs attrs);
 /// node inputs (q, k, v, out, lse, gout, bias?, mask?, segments?, seed?, offset?) -> (gq, gk, gv, gbias?); out and gout by tokens
-std::vector<ValueId> attention_backward(Builder& b, const AttentionInputs& inputs, ValueId out, ValueId lse, ValueId gout, const AttentionAttrs& attrs);
+std::vector<ValueId> attention_backward(Builder& b, const AttentionInputs& inputs, ValueId out, ValueId lse, ValueId gout,
+                                        const AttentionAttrs& attrs);
 
 // ---- random ------------------------------------------------------------------------------------------------------
 /// Impure draws (before the rng pass): uniform in [0, 1), standard normal; dropout: x * keep / (1 - p).

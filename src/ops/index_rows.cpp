@@ -210,7 +210,8 @@ TensorTypes infer_index_put(const Node& node, TypeSpan inputs) {
     require_index(node, inputs, i);
     require_types(inputs[i].shape == inputs[2].shape, node, inputs, "the indices must have one shape");
   }
-  require_types(inputs[2].shape.rank() + inputs[0].shape.rank() - count <= Shape::kMaxRank, node, inputs, "the values have too many dimensions");
+  require_types(inputs[2].shape.rank() + inputs[0].shape.rank() - count <= Shape::kMaxRank, node, inputs,
+                "the values have too many dimensions");
   const Shape values = indexed_shape(inputs[2].shape, inputs[0].shape, count);
   require_types(inputs[1].dtype == inputs[0].dtype && inputs[1].shape == values, node, inputs,
                 fmt::format("the values must have the input's dtype and the shape {}", values.str()));
@@ -447,11 +448,12 @@ std::vector<OpRow> index_rows() {
   });
   embedding.cost = gathering_cost;
   rows.push_back(std::move(embedding));
-  rows.push_back(index_row(op::embedding_backward, Trait::none, infer_embedding_backward, embedding_backward_vjp, evaluate_embedding_backward, [] {
-    return std::vector<OpSample>{{"plain", {numbers({2, 4, 3}), indices({2, 4}, 4)}, EmbeddingAttrs{5, {}}, {}},
-                                 {"padding", {numbers({6, 2}), indices({6}, 3)}, EmbeddingAttrs{4, 2}, {}},
-                                 {"bfloat16", {numbers({6, 2}, DType::bfloat16), indices({6}, 3)}, EmbeddingAttrs{4, {}}, {}, false}};
-  }));
+  rows.push_back(
+      index_row(op::embedding_backward, Trait::none, infer_embedding_backward, embedding_backward_vjp, evaluate_embedding_backward, [] {
+        return std::vector<OpSample>{{"plain", {numbers({2, 4, 3}), indices({2, 4}, 4)}, EmbeddingAttrs{5, {}}, {}},
+                                     {"padding", {numbers({6, 2}), indices({6}, 3)}, EmbeddingAttrs{4, 2}, {}},
+                                     {"bfloat16", {numbers({6, 2}, DType::bfloat16), indices({6}, 3)}, EmbeddingAttrs{4, {}}, {}, false}};
+      }));
   rows.push_back(index_row(op::one_hot, Trait::cheap, infer_one_hot, {}, evaluate_one_hot, [] {
     return std::vector<OpSample>{{"plain", {indices({2, 3}, 4)}, SizeAttrs{5}, {}, false}};
   }));

@@ -65,7 +65,8 @@ Parts shared_parts(Builder& b, const CrossEntropyAttrs& attrs, ValueId logits, V
   const DType wide = statistic_dtype(b.dtype(logits));
   const ValueId ignore = ops::full(b, b.shape(target), b.dtype(target), static_cast<double>(attrs.ignore_index));
   const ValueId ignored = ops::binary(b, op::eq, target, ignore);
-  return {ops::cast(b, logits, wide), ignored, ops::masked_fill(b, ignored, target, 0), weight.valid() ? ops::cast(b, weight, wide) : ValueId()};
+  return {ops::cast(b, logits, wide), ignored, ops::masked_fill(b, ignored, target, 0),
+          weight.valid() ? ops::cast(b, weight, wide) : ValueId()};
 }
 
 std::vector<ValueId> decompose_cross_entropy(Builder& b, const Node& node, std::span<const ValueId> inputs) {
@@ -121,7 +122,9 @@ std::vector<ValueId> cross_entropy_vjp(VjpContext& c) {
   Builder& b = c.b;
   const auto attrs = c.node.as<CrossEntropyAttrs>();
   std::vector<ValueId> gradients(c.node.inputs.size());
-  if (attrs.has_weight && c.needs[2]) throw UserError("the class weights of cross_entropy have no derivative; make them an input that needs none");
+  if (attrs.has_weight && c.needs[2]) {
+    throw UserError("the class weights of cross_entropy have no derivative; make them an input that needs none");
+  }
   if (!c.needs[0]) return gradients;
   if (c.gy().valid()) {
     gradients[0] = ops::cross_entropy_backward(b, c.in(0), c.in(1), c.out(1), c.gy(), attrs, attrs.has_weight ? c.in(2) : ValueId());
@@ -153,7 +156,8 @@ std::vector<std::int64_t> load_targets(const EvalContext& context, std::int64_t 
 template <class C>
 rows::CrossEntropy<C> options(const EvalContext& context, const std::vector<C>& weight) {
   const auto& attrs = context.node().as<CrossEntropyAttrs>();
-  return {attrs.ignore_index, static_cast<C>(attrs.label_smoothing), static_cast<C>(attrs.z_loss), attrs.has_weight ? weight.data() : nullptr};
+  return {attrs.ignore_index, static_cast<C>(attrs.label_smoothing), static_cast<C>(attrs.z_loss),
+          attrs.has_weight ? weight.data() : nullptr};
 }
 
 void evaluate_cross_entropy(EvalContext& context) {

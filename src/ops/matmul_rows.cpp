@@ -33,7 +33,8 @@ ProductShape product_shape(const Node& node, TypeSpan inputs, const Shape& a, co
   require_types(k_a == k_b, node, inputs, "the extents that are summed over differ");
   ProductShape result{m.extent, n.extent, k_a.extent, {}};
   try {
-    result.output = broadcast_shapes(without_last(a, std::min<std::size_t>(a.rank(), 2)), without_last(b, std::min<std::size_t>(b.rank(), 2)));
+    result.output =
+        broadcast_shapes(without_last(a, std::min<std::size_t>(a.rank(), 2)), without_last(b, std::min<std::size_t>(b.rank(), 2)));
   } catch (const std::exception&) {
     type_error(node, inputs, "the leading dimensions do not broadcast");
   }
@@ -206,7 +207,8 @@ std::vector<OpSample> accumulate_samples() {
   return {
       {"plain", {numbers({3, 4}), numbers({3, 5}), numbers({5, 4})}, MatmulAttrs{}, {}},
       {"weight_gradient", {numbers({3, 4}), numbers({5, 3}), numbers({5, 4})}, MatmulAttrs{true, false}, {}},
-      {"bfloat16_factors", {numbers({3, 4}), numbers({3, 6}, DType::bfloat16), numbers({4, 6}, DType::bfloat16)}, MatmulAttrs{false, true}, {}, false},
+      {"bfloat16_factors", {numbers({3, 4}), numbers({3, 6}, DType::bfloat16), numbers({4, 6}, DType::bfloat16)}, MatmulAttrs{false, true},
+       {}, false},
   };
 }
 
@@ -217,7 +219,8 @@ std::vector<OpSample> linear_samples() {
       {"three_dimensions", {numbers({2, 3, 5}), numbers({4, 5}), numbers({4})}, NoAttrs{}, {}},
       {"vector", {numbers({5}), numbers({4, 5}), numbers({4})}, NoAttrs{}, {}},
       {"empty_batch", {numbers({0, 5}), numbers({4, 5}), numbers({4})}, NoAttrs{}, {}},
-      {"bfloat16", {numbers({3, 5}, DType::bfloat16), numbers({4, 5}, DType::bfloat16), numbers({4}, DType::bfloat16)}, NoAttrs{}, {}, false},
+      {"bfloat16", {numbers({3, 5}, DType::bfloat16), numbers({4, 5}, DType::bfloat16), numbers({4}, DType::bfloat16)}, NoAttrs{}, {},
+       false},
   };
 }
 

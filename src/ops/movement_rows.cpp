@@ -320,7 +320,8 @@ void evaluate_strided_backward(EvalContext& context) {
     const std::vector<C> g = context.load<C>(0);
     std::vector<C> sums(static_cast<std::size_t>(attrs.base.numel()), C(0));
     std::size_t i = 0;
-    walk_offsets(attrs.shape, {attrs.offset, attrs.strides}, [&](std::int64_t offset) { sums[static_cast<std::size_t>(offset)] += g[i++]; });
+    walk_offsets(attrs.shape, {attrs.offset, attrs.strides},
+                 [&](std::int64_t offset) { sums[static_cast<std::size_t>(offset)] += g[i++]; });
     context.store<C>(0, sums);
   });
 }
@@ -340,7 +341,8 @@ Cost strided_backward_cost(const Node&, TypeSpan inputs, TypeSpan outputs) {
 std::vector<OpRow> movement_rows() {
   std::vector<OpRow> rows;
   rows.push_back(movement_row(op::cat, Trait::cheap, infer_cat, cat_vjp, evaluate_cat, [] {
-    return std::vector<OpSample>{movement_sample("rows", {{2, 3}, {4, 3}}, DimAttrs{0}), movement_sample("columns", {{2, 3}, {2, 1}, {2, 2}}, DimAttrs{-1}),
+    return std::vector<OpSample>{movement_sample("rows", {{2, 3}, {4, 3}}, DimAttrs{0}),
+                                 movement_sample("columns", {{2, 3}, {2, 1}, {2, 2}}, DimAttrs{-1}),
                                  movement_sample("one", {{2, 3}}, DimAttrs{1}), movement_sample("empty", {{0, 3}, {2, 3}}, DimAttrs{0}),
                                  movement_sample("integers", {{2}, {3}}, DimAttrs{0}, DType::int64)};
   }));
@@ -354,31 +356,40 @@ std::vector<OpRow> movement_rows() {
         const auto attrs = c.node.as<RollAttrs>();
         return std::vector<ValueId>{ops::roll(c.b, c.gy(), -attrs.shift, attrs.dim)};
       },
-      evaluate_roll, [] {
-        return std::vector<OpSample>{movement_sample("forward", {{2, 5, 3}}, RollAttrs{1, 2}), movement_sample("backward", {{5}}, RollAttrs{-1, -7})};
+      evaluate_roll,
+      [] {
+        return std::vector<OpSample>{movement_sample("forward", {{2, 5, 3}}, RollAttrs{1, 2}),
+                                     movement_sample("backward", {{5}}, RollAttrs{-1, -7})};
       }));
   rows.push_back(movement_row(op::repeat, Trait::cheap, infer_repeat, repeat_vjp, evaluate_repeat, [] {
-    return std::vector<OpSample>{movement_sample("two", {{2, 3}}, DimsAttrs{{2, 3}}), movement_sample("new_dimension", {{2, 3}}, DimsAttrs{{3, 1, 2}})};
+    return std::vector<OpSample>{movement_sample("two", {{2, 3}}, DimsAttrs{{2, 3}}),
+                                 movement_sample("new_dimension", {{2, 3}}, DimsAttrs{{3, 1, 2}})};
   }));
   rows.push_back(movement_row(op::pad, Trait::cheap, infer_pad, pad_vjp, evaluate_pad, [] {
-    return std::vector<OpSample>{movement_sample("value", {{2, 3}}, PadAttrs{{0, 1}, {1, 2}, -7}), movement_sample("zeros", {{2, 3}}, PadAttrs{{2, 0}, {0, 0}, 0}),
+    return std::vector<OpSample>{movement_sample("value", {{2, 3}}, PadAttrs{{0, 1}, {1, 2}, -7}),
+                                 movement_sample("zeros", {{2, 3}}, PadAttrs{{2, 0}, {0, 0}, 0}),
                                  movement_sample("integers", {{3}}, PadAttrs{{1}, {1}, -1}, DType::int64)};
   }));
   rows.push_back(movement_row(op::tril, Trait::cheap | Trait::in_place_twin, infer_triangle, same_op_vjp, evaluate_tril, [] {
-    return std::vector<OpSample>{movement_sample("below", {{4, 5}}, DiagonalAttrs{-1}), movement_sample("batch", {{2, 3, 3}}, DiagonalAttrs{0}),
+    return std::vector<OpSample>{movement_sample("below", {{4, 5}}, DiagonalAttrs{-1}),
+                                 movement_sample("batch", {{2, 3, 3}}, DiagonalAttrs{0}),
                                  movement_sample("booleans", {{3, 3}}, DiagonalAttrs{0}, DType::boolean)};
   }));
   rows.push_back(movement_row(op::triu, Trait::cheap | Trait::in_place_twin, infer_triangle, same_op_vjp, evaluate_triu, [] {
-    return std::vector<OpSample>{movement_sample("above", {{4, 5}}, DiagonalAttrs{1}), movement_sample("batch", {{2, 3, 3}}, DiagonalAttrs{0})};
+    return std::vector<OpSample>{movement_sample("above", {{4, 5}}, DiagonalAttrs{1}),
+                                 movement_sample("batch", {{2, 3, 3}}, DiagonalAttrs{0})};
   }));
-  rows.push_back(movement_row(op::as_strided_scatter, Trait::cheap | Trait::in_place_twin, infer_strided_scatter, strided_scatter_vjp, evaluate_strided_scatter, [] {
-    return std::vector<OpSample>{movement_sample("window", {{4, 5}, {2, 3}}, StridedAttrs{{2, 3}, {5, 1}, 6, {}}),
-                                 movement_sample("column", {{4, 5}, {4}}, StridedAttrs{{4}, {5}, 2, {}})};
-  }));
-  OpRow backward = movement_row(op::as_strided_backward, Trait::cheap, infer_strided_backward, strided_backward_vjp, evaluate_strided_backward, [] {
-    return std::vector<OpSample>{movement_sample("window", {{2, 3}}, StridedAttrs{{2, 3}, {5, 1}, 6, {4, 5}}),
-                                 movement_sample("overlapping", {{4, 3}}, StridedAttrs{{4, 3}, {2, 1}, 1, {12}})};
-  });
+  rows.push_back(movement_row(op::as_strided_scatter, Trait::cheap | Trait::in_place_twin, infer_strided_scatter, strided_scatter_vjp,
+                              evaluate_strided_scatter, [] {
+                                return std::vector<OpSample>{
+                                    movement_sample("window", {{4, 5}, {2, 3}}, StridedAttrs{{2, 3}, {5, 1}, 6, {}}),
+                                    movement_sample("column", {{4, 5}, {4}}, StridedAttrs{{4}, {5}, 2, {}})};
+                              }));
+  OpRow backward =
+      movement_row(op::as_strided_backward, Trait::cheap, infer_strided_backward, strided_backward_vjp, evaluate_strided_backward, [] {
+        return std::vector<OpSample>{movement_sample("window", {{2, 3}}, StridedAttrs{{2, 3}, {5, 1}, 6, {4, 5}}),
+                                     movement_sample("overlapping", {{4, 3}}, StridedAttrs{{4, 3}, {2, 1}, 1, {12}})};
+      });
   backward.cost = strided_backward_cost;
   rows.push_back(std::move(backward));
   return rows;

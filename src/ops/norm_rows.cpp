@@ -52,7 +52,8 @@ TensorTypes infer_norm_backward(const Node& node, TypeSpan inputs, std::size_t s
   require_count(node, inputs, count, count);
   require_rows(node, inputs);
   for (std::size_t i = 1; i <= statistics; ++i) {
-    require_types(inputs[i] == statistic_type(inputs[0]), node, inputs, fmt::format("input {} must be {}", i, statistic_type(inputs[0]).str()));
+    require_types(inputs[i] == statistic_type(inputs[0]), node, inputs,
+                  fmt::format("input {} must be {}", i, statistic_type(inputs[0]).str()));
   }
   require_types(inputs[1 + statistics] == inputs[0], node, inputs, "the cotangent must have the input's type");
   if (attrs.has_weight) require_vector(node, inputs, 2 + statistics);
@@ -349,14 +350,18 @@ std::vector<OpRow> norm_rows() {
   layer.decompose = decompose_layer_norm;
   layer.samples = layer_norm_samples;
   OpRow layer_backward = norm_row(op::layer_norm_backward, infer_layer_norm_backward, evaluate_norm_backward<true>, 16);
-  layer_backward.decompose = [](Builder& b, const Node& node, std::span<const ValueId> inputs) { return decompose_backward(b, node, inputs, true); };
+  layer_backward.decompose = [](Builder& b, const Node& node, std::span<const ValueId> inputs) {
+    return decompose_backward(b, node, inputs, true);
+  };
   layer_backward.samples = [] { return backward_samples(2); };
   OpRow rms = norm_row(op::rms_norm, infer_rms_norm, evaluate_norm<false>, 5);
   rms.vjp = rms_norm_vjp;
   rms.decompose = decompose_rms_norm;
   rms.samples = rms_norm_samples;
   OpRow rms_backward = norm_row(op::rms_norm_backward, infer_rms_norm_backward, evaluate_norm_backward<false>, 12);
-  rms_backward.decompose = [](Builder& b, const Node& node, std::span<const ValueId> inputs) { return decompose_backward(b, node, inputs, false); };
+  rms_backward.decompose = [](Builder& b, const Node& node, std::span<const ValueId> inputs) {
+    return decompose_backward(b, node, inputs, false);
+  };
   rms_backward.samples = [] { return backward_samples(1); };
   std::vector<OpRow> all;
   for (OpRow* row : {&layer, &layer_backward, &rms, &rms_backward}) all.push_back(std::move(*row));

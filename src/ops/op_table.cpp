@@ -60,7 +60,9 @@ Opcode register_op(std::string_view name, OpRow row) {
     throw UserError(fmt::format("a user op needs `decompose`, or `evaluate` where it is opaque: {}", name));
   }
   if (!row.decompose && !row.cost) throw UserError(fmt::format("an opaque user op needs `cost`: {}", name));
-  if (row.decompose && row.workspace) throw UserError(fmt::format("only an opaque user op takes a workspace; leave out `workspace` or `decompose`: {}", name));
+  if (row.decompose && row.workspace) {
+    throw UserError(fmt::format("only an opaque user op takes a workspace; leave out `workspace` or `decompose`: {}", name));
+  }
   if (has_trait(row.traits, Trait::view) != static_cast<bool>(row.layout)) {
     throw UserError(fmt::format("a user op that is a view has the trait `view` and a `layout`, any other has neither: {}", name));
   }

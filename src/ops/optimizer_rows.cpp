@@ -100,7 +100,8 @@ void evaluate_adamw(EvalContext& c) {
   std::vector<C> v = c.load<C>(3);
   const std::vector<C> g = c.load<C>(1);
   for (std::size_t i = 0; i < p.size(); ++i) {
-    const optimizer::AdamWElement<C> next = optimizer::adamw_element<C>(step, p[i], a.has_coefficient ? coefficient * g[i] : g[i], m[i], v[i]);
+    const optimizer::AdamWElement<C> next =
+        optimizer::adamw_element<C>(step, p[i], a.has_coefficient ? coefficient * g[i] : g[i], m[i], v[i]);
     p[i] = next.p;
     m[i] = next.m;
     v[i] = next.v;

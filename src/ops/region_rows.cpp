@@ -18,10 +18,12 @@ namespace {
 
 /// Requires the inputs of `body` to have these types.
 void require_body_inputs(const Node& node, TypeSpan inputs, const Trace& body, TypeSpan wanted) {
-  require_types(body.inputs.size() == wanted.size(), node, inputs, fmt::format("the body {} takes {} inputs, not {}", body.name, body.inputs.size(), wanted.size()));
+  require_types(body.inputs.size() == wanted.size(), node, inputs,
+                fmt::format("the body {} takes {} inputs, not {}", body.name, body.inputs.size(), wanted.size()));
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     const TensorType& own = body.type(body.inputs[i].value);
-    require_types(own == wanted[i], node, inputs, fmt::format("input {} of the body {} is {}, not {}", i, body.name, own.str(), wanted[i].str()));
+    require_types(own == wanted[i], node, inputs,
+                  fmt::format("input {} of the body {} is {}, not {}", i, body.name, own.str(), wanted[i].str()));
   }
 }
 
@@ -44,8 +46,9 @@ TensorTypes infer_custom(const Node& node, TypeSpan inputs) {
   wanted.insert(wanted.end(), outputs.begin(), outputs.end());
   wanted.insert(wanted.end(), outputs.begin(), outputs.end());
   require_body_inputs(node, inputs, backward, wanted);
-  require_types(backward.outputs.size() == inputs.size(), node, inputs,
-                fmt::format("the backward body must give a cotangent for each of {} inputs, not {}", inputs.size(), backward.outputs.size()));
+  require_types(
+      backward.outputs.size() == inputs.size(), node, inputs,
+      fmt::format("the backward body must give a cotangent for each of {} inputs, not {}", inputs.size(), backward.outputs.size()));
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     require_types(!is_floating(inputs[i].dtype) || backward.type(backward.outputs[i]) == inputs[i], node, inputs,
                   fmt::format("cotangent {} must have the type of its input", i));
@@ -118,8 +121,8 @@ TensorTypes infer_tile(const Node& node, TypeSpan inputs) {
   require_types(node.bodies.size() == 1, node, inputs, "needs one body");
   require_count(node, inputs, 0, inputs.size());
   const Trace& body = node.bodies[0];
-  require_types(attrs.tiles >= 1 && attrs.input_dims.size() == inputs.size() && attrs.output_dims.size() == body.outputs.size(), node, inputs,
-                "needs a tile at least, and a dimension or -1 for every input and output");
+  require_types(attrs.tiles >= 1 && attrs.input_dims.size() == inputs.size() && attrs.output_dims.size() == body.outputs.size(), node,
+                inputs, "needs a tile at least, and a dimension or -1 for every input and output");
   TensorTypes shares;
   for (std::size_t i = 0; i < inputs.size(); ++i) shares.push_back(share_type(node, inputs, inputs[i], attrs.input_dims[i], attrs.tiles));
   require_body_inputs(node, inputs, body, shares);
@@ -256,7 +259,9 @@ std::vector<OpRow> region_rows() {
   custom.infer = infer_custom;
   custom.vjp = custom_vjp;
   custom.decompose = [](Builder& b, const Node& node, std::span<const ValueId> inputs) { return inline_body(b, node.bodies[0], inputs); };
-  custom.evaluate = [](EvalContext& context) { context.run_body(context.node().bodies[0], array_refs(context, false), array_refs(context, true)); };
+  custom.evaluate = [](EvalContext& context) {
+    context.run_body(context.node().bodies[0], array_refs(context, false), array_refs(context, true));
+  };
   custom.cost = [](const Node& node, TypeSpan, TypeSpan) { return trace_cost(node.bodies[0]); };
   custom.samples = [] { return std::vector<OpSample>{square_sample()}; };
   return {tile, custom};

@@ -194,7 +194,9 @@ OpRow rope_row(Opcode opcode, Opcode transpose, bool backward) {
   row.traits = Trait::composite | Trait::cheap;
   row.infer = infer_rope;
   row.vjp = [transpose, backward](VjpContext& c) { return rope_vjp(c, transpose, backward); };
-  row.decompose = [backward](Builder& b, const Node& node, std::span<const ValueId> inputs) { return decompose_rope(b, node, inputs, backward); };
+  row.decompose = [backward](Builder& b, const Node& node, std::span<const ValueId> inputs) {
+    return decompose_rope(b, node, inputs, backward);
+  };
   row.evaluate = backward ? evaluate_rope<true> : evaluate_rope<false>;
   row.cost = cost_per_input(3);
   row.samples = rope_samples;

@@ -52,8 +52,9 @@ void require_window(const Node& node, std::span<const TensorType> inputs, const 
     inside = inside && window.strides[d] >= 0;
     last += std::max<std::int64_t>(window.shape[d] - 1, 0) * window.strides[d];
   }
-  require_types(window.shape.numel() == 0 || (inside && last < base.numel()), node, inputs,
-                fmt::format("the window {} reaches outside its base of {} elements, to element {}", window.shape.str(), base.numel(), last));
+  require_types(
+      window.shape.numel() == 0 || (inside && last < base.numel()), node, inputs,
+      fmt::format("the window {} reaches outside its base of {} elements, to element {}", window.shape.str(), base.numel(), last));
 }
 
 TensorType with_shape(const TensorType& like, const Shape& shape) { return {like.dtype, shape, like.device}; }

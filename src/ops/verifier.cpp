@@ -73,7 +73,9 @@ class Verifier {
     for (const ValueId output : trace_.outputs) check(output, "outputs", "the trace");
     for (std::size_t n = 0; n < trace_.nodes.size(); ++n) {
       const Node& node = trace_.nodes[n];
-      const auto all_in_range = [&](const std::vector<ValueId>& ids) { return std::all_of(ids.begin(), ids.end(), [&](ValueId id) { return in_range(id); }); };
+      const auto all_in_range = [&](const std::vector<ValueId>& ids) {
+        return std::all_of(ids.begin(), ids.end(), [&](ValueId id) { return in_range(id); });
+      };
       if (all_in_range(node.inputs) && all_in_range(node.outputs)) continue;
       const std::string of = fmt::format("node {}", n);
       for (const ValueId input : node.inputs) check(input, "inputs", of);
@@ -169,7 +171,8 @@ class Verifier {
     const std::uint32_t position = trace_[root].output;
     if (position >= trace_.inputs.size()) return;
     const Role role = trace_.inputs[position].role;
-    const bool donated = std::any_of(trace_.donations.begin(), trace_.donations.end(), [&](const Donation& d) { return d.input == position; });
+    const bool donated =
+        std::any_of(trace_.donations.begin(), trace_.donations.end(), [&](const Donation& d) { return d.input == position; });
     if (!donated && (role == Role::param || role == Role::scalar || role == Role::rng)) {
       problem(id, fmt::format("writes in place to input %{} of role {}, which is not donated", trace_[root].name, role_name(role)));
     }
@@ -219,7 +222,8 @@ class Verifier {
       donors[donation.input] = true;
       takers[donation.output] = true;
       if (trace_.type(from) != trace_.type(to)) {
-        problem(fmt::format("a donated input and its output differ in type: {}: {} and {}", pair(), trace_.type(from).str(), trace_.type(to).str()));
+        problem(fmt::format("a donated input and its output differ in type: {}: {} and {}", pair(), trace_.type(from).str(),
+                            trace_.type(to).str()));
       }
       if (trace_.inputs[donation.input].role == Role::scalar) problem(fmt::format("a scalar input has no storage to donate: {}", pair()));
       if (returned[from.index()] > (to == from ? 1U : 0U)) {

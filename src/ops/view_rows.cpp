@@ -177,7 +177,8 @@ std::vector<bool> named_dims(const Node& node, TypeSpan inputs, std::size_t rank
   std::vector<bool> named(rank, false);
   for (const std::int64_t dim : node.as<DimsAttrs>().dims) {
     const std::int64_t wrapped = dim < 0 ? dim + static_cast<std::int64_t>(rank) : dim;
-    require_types(wrapped >= 0 && wrapped < static_cast<std::int64_t>(rank), node, inputs, fmt::format("dimension {} out of range for rank {}", dim, rank));
+    require_types(wrapped >= 0 && wrapped < static_cast<std::int64_t>(rank), node, inputs,
+                  fmt::format("dimension {} out of range for rank {}", dim, rank));
     require_types(!named[static_cast<std::size_t>(wrapped)], node, inputs, fmt::format("dimension {} is named twice", dim));
     named[static_cast<std::size_t>(wrapped)] = true;
   }
@@ -271,7 +272,8 @@ TensorTypes infer_unfold(const Node& node, TypeSpan inputs) {
                 fmt::format("needs 1 <= size <= {} and step >= 1, not size {} and step {}", extent, attrs.size, attrs.step));
   Shape shape = inputs[0].shape;
   shape.set_dim(dim, Dim{(extent - attrs.size) / attrs.step + 1, {}});
-  require_types(shape.rank() < Shape::kMaxRank, node, inputs, fmt::format("the result would have more than {} dimensions", Shape::kMaxRank));
+  require_types(shape.rank() < Shape::kMaxRank, node, inputs,
+                fmt::format("the result would have more than {} dimensions", Shape::kMaxRank));
   shape.append(attrs.size);
   return {with_shape(inputs[0], shape)};
 }
@@ -368,12 +370,14 @@ std::vector<OpRow> view_rows() {
                                      view_sample("scalar", {}, ShapeAttrs{{2, 2}, DType::float32})};
       }));
   rows.push_back(view_row(op::permute, infer_permute, permute_vjp, layout_permute, [] {
-    return std::vector<OpSample>{view_sample("four", {2, 3, 4, 2}, DimsAttrs{{2, 0, 3, 1}}), view_sample("transpose", {3, 4}, DimsAttrs{{1, 0}}),
+    return std::vector<OpSample>{view_sample("four", {2, 3, 4, 2}, DimsAttrs{{2, 0, 3, 1}}),
+                                 view_sample("transpose", {3, 4}, DimsAttrs{{1, 0}}),
                                  view_sample("booleans", {2, 3}, DimsAttrs{{-1, 0}}, DType::boolean)};
   }));
   rows.push_back(view_row(op::slice, infer_slice, slice_vjp, layout_slice, [] {
     return std::vector<OpSample>{view_sample("middle", {3, 5}, SliceAttrs{1, 1, 4, 1}), view_sample("step", {3, 6}, SliceAttrs{1, 1, 6, 2}),
-                                 view_sample("whole", {3, 5}, SliceAttrs{0, 0, 3, 1}), view_sample("empty", {3, 5}, SliceAttrs{1, 5, 5, 1})};
+                                 view_sample("whole", {3, 5}, SliceAttrs{0, 0, 3, 1}),
+                                 view_sample("empty", {3, 5}, SliceAttrs{1, 5, 5, 1})};
   }));
   rows.push_back(view_row(op::squeeze, infer_squeeze, reshape_back_vjp, layout_squeeze, [] {
     return std::vector<OpSample>{view_sample("one", {2, 1, 3}, DimsAttrs{{1}}), view_sample("two", {1, 2, 1}, DimsAttrs{{0, -1}})};
@@ -386,7 +390,8 @@ std::vector<OpRow> view_rows() {
                                  view_sample("below", {4, 3}, DiagonalAttrs{-2}), view_sample("outside", {2, 3}, DiagonalAttrs{5})};
   }));
   rows.push_back(view_row(op::unfold, infer_unfold, window_vjp, layout_unfold, [] {
-    return std::vector<OpSample>{view_sample("overlapping", {2, 7}, UnfoldAttrs{-1, 3, 2}), view_sample("rows", {5, 2}, UnfoldAttrs{0, 2, 3})};
+    return std::vector<OpSample>{view_sample("overlapping", {2, 7}, UnfoldAttrs{-1, 3, 2}),
+                                 view_sample("rows", {5, 2}, UnfoldAttrs{0, 2, 3})};
   }));
   rows.push_back(view_row(op::as_strided, infer_as_strided, window_vjp, layout_as_strided, [] {
     return std::vector<OpSample>{view_sample("window", {4, 5}, StridedAttrs{{2, 3}, {5, 1}, 6, {}}),

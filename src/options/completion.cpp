@@ -13,7 +13,9 @@
 namespace reprise {
 namespace {
 
-bool takes_file(const OptionRow& row) { return row.kind == OptionKind::path || row.kind == OptionKind::paths || row.kind == OptionKind::text; }
+bool takes_file(const OptionRow& row) {
+  return row.kind == OptionKind::path || row.kind == OptionKind::paths || row.kind == OptionKind::text;
+}
 
 std::string command_names() {
   std::vector<std::string_view> names;

@@ -15,7 +15,8 @@ constexpr CommandSet kGenerate = only(Command::generate);
 constexpr std::array kRows{
     OptionRow{.name = "prompt", .kind = text, .group = sampling, .commands = kGenerate,
               .help = "text to continue; without it the model starts from a line break"},
-    OptionRow{.name = "max_new_tokens", .kind = integer, .group = sampling, .commands = kGenerate, .default_text = "256", .minimum = 1, .maximum = 1e9,
+    OptionRow{.name = "max_new_tokens", .kind = integer, .group = sampling, .commands = kGenerate, .default_text = "256", .minimum = 1,
+              .maximum = 1e9,
               .help = "tokens to write"},
     OptionRow{.name = "temperature", .kind = number, .group = sampling, .commands = kGenerate, .default_text = "0.8", .minimum = 0,
               .help = "divides the logits; 0 always takes the likeliest token"},

@@ -120,7 +120,8 @@ void check_recompute(ResolvedOptions& options) {
   for (const std::string_view name : {"early_stop", "compat_eager"}) {
     const bool acts = options.has(name) && options.get_flag(name) == (name == "compat_eager");
     if (acts && (policy == "none" || policy == "auto" || policy.starts_with("file:"))) {
-      fail(fmt::format("{}{} does not act with recompute {}; leave it out, or choose full, layers:N, ops or alternate", name == "compat_eager" ? "" : "no_", name, policy));
+      fail(fmt::format("{}{} does not act with recompute {}; leave it out, or choose full, layers:N, ops or alternate",
+                       name == "compat_eager" ? "" : "no_", name, policy));
     }
   }
   if (policy == "none" && options.has("check_recompute") && options.get_flag("check_recompute")) {
@@ -142,7 +143,9 @@ void check_standard_input(const ResolvedOptions& options) {
     }
   }
   if (options.has("recompute") && options.get_text("recompute").ends_with(":-")) readers.emplace_back("recompute");
-  if (readers.size() > 1) fail(fmt::format("standard input can be read once, and {} ask for it; give a file for one", fmt::join(readers, " and ")));
+  if (readers.size() > 1) {
+    fail(fmt::format("standard input can be read once, and {} ask for it; give a file for one", fmt::join(readers, " and ")));
+  }
 }
 
 bool same_place(const std::string& a, const std::string& b) {
@@ -163,7 +166,8 @@ void check_outputs(const ResolvedOptions& options) {
     for (std::size_t k = i + 1; k < outputs.size(); ++k) {
       const std::string& place = options.get_text(outputs[i]);
       if (!same_place(place, options.get_text(outputs[k]))) continue;
-      fail(fmt::format("{} and {} are to be written to one place; give each its own: {}", outputs[i], outputs[k], place == "-" ? "standard output" : place));
+      fail(fmt::format("{} and {} are to be written to one place; give each its own: {}", outputs[i], outputs[k],
+                       place == "-" ? "standard output" : place));
     }
   }
 }

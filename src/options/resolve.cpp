@@ -87,7 +87,8 @@ ResolvedOptions resolve_options(Command command, std::span<const std::string> ar
   ResolvedOptions options(command);
   // Help is given even for a line that is wrong elsewhere.
   const auto end_of_options = std::find(arguments.begin(), arguments.end(), "--");
-  const bool help = std::any_of(arguments.begin(), end_of_options, [](const std::string& word) { return word == "--help" || word == "-h"; });
+  const bool help =
+      std::any_of(arguments.begin(), end_of_options, [](const std::string& word) { return word == "--help" || word == "-h"; });
   if (help) {
     options.set("help", true, OptionSource::command_line, "command line");
     return options;

@@ -20,7 +20,8 @@ constexpr std::array kRows{
               .help = "shared objects that bring the ops of one's own that the trace uses"},
     OptionRow{.name = "stage", .kind = choice, .group = output, .commands = kTrace, .default_text = "step",
               .choices = "forward|joint|step|claimed|recomputed|scheduled",
-              .help = "how far to compile: the model, with its backward, with the optimizer, with executors chosen, with what backward makes again, in the order it runs"},
+              .help = "how far to compile: the model, with its backward, with the optimizer, with executors chosen, "
+                      "with what backward makes again, in the order it runs"},
     OptionRow{.name = "out", .kind = path, .group = output, .commands = kTrace, .default_text = "-", .placeholder = "FILE",
               .help = "where to write the trace; - is standard output"},
 };

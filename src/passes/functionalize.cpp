@@ -65,7 +65,9 @@ class Functionalizer {
     if (!row.layout) return;
     const Place& from = places_[node.inputs.at(0).index()];
     std::optional<Layout> layout = row.layout(node, trace_.type(node.inputs[0]), from.layout);
-    if (layout) places_[node.outputs.at(0).index()] = Place{from.root, node.inputs[0], id, std::move(*layout), versions_[from.root.index()]};
+    if (layout) {
+      places_[node.outputs.at(0).index()] = Place{from.root, node.inputs[0], id, std::move(*layout), versions_[from.root.index()]};
+    }
   }
 
   /// Returns the new value that holds what the old one's storage holds now, taking the view anew after a write.
@@ -118,12 +120,14 @@ class Functionalizer {
 
   void require_own_elements(const Node& node, ValueId target) const {
     if (!may_overlap(trace_.type(target).shape, places_[target.index()].layout)) return;
-    throw UserError(fmt::format("an in-place op cannot write a tensor whose elements share places (expanded, or windows that overlap); copy it first: {}",
-                                print_node(trace_, trace_[node.outputs[0]].producer)));
+    throw UserError(fmt::format(
+        "an in-place op cannot write a tensor whose elements share places (expanded, or windows that overlap); copy it first: {}",
+        print_node(trace_, trace_[node.outputs[0]].producer)));
   }
 
   void return_written(Trace& result, std::uint32_t input, ValueId value) const {
-    const auto donated = std::find_if(result.donations.begin(), result.donations.end(), [&](const Donation& d) { return d.input == input; });
+    const auto donated =
+        std::find_if(result.donations.begin(), result.donations.end(), [&](const Donation& d) { return d.input == input; });
     if (donated == result.donations.end()) {
       result.donations.push_back({input, static_cast<std::uint32_t>(result.outputs.size())});
       result.outputs.push_back(value);

@@ -65,7 +65,8 @@ void require_output_names(const Pass& pass, const Trace& before, const Trace& af
   for (std::size_t i = 0; i < before.outputs.size(); ++i) {
     const Value& old = before[before.outputs[i]];
     const Value& now = after[after.outputs[i]];
-    REPRISE_CHECK(!old.producer.valid() || old.name == now.name, fmt::format("pass '{}' renamed the output %{} to %{}", pass.name, old.name, now.name));
+    REPRISE_CHECK(!old.producer.valid() || old.name == now.name,
+                  fmt::format("pass '{}' renamed the output %{} to %{}", pass.name, old.name, now.name));
   }
 }
 

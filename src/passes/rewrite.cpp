@@ -74,10 +74,12 @@ void Rewriter::take_over(ValueId old, ValueId made) {
 ValueId Rewriter::copy_of(ValueId value, std::string_view hint) { return builder_.emit(op::copy, {value}, NoAttrs{}, hint); }
 
 void Rewriter::stand_in(const Node& old, std::span<const ValueId> made, std::size_t fresh) {
-  REPRISE_CHECK(made.size() == old.outputs.size(), fmt::format("{} values for the {} outputs of {}", made.size(), old.outputs.size(), opcode_name(old.opcode)));
+  REPRISE_CHECK(made.size() == old.outputs.size(),
+                fmt::format("{} values for the {} outputs of {}", made.size(), old.outputs.size(), opcode_name(old.opcode)));
   for (std::size_t i = 0; i < made.size(); ++i) {
     const ValueId output = old.outputs[i];
-    const bool first = std::find(made.begin(), made.begin() + static_cast<std::ptrdiff_t>(i), made[i]) == made.begin() + static_cast<std::ptrdiff_t>(i);
+    const bool first =
+        std::find(made.begin(), made.begin() + static_cast<std::ptrdiff_t>(i), made[i]) == made.begin() + static_cast<std::ptrdiff_t>(i);
     if (made[i].index() >= fresh && first) {
       take_over(output, made[i]);
     } else if (is_output(output) || !from_[output].tags.empty()) {

@@ -96,7 +96,8 @@ class DrawNumbering {
   std::vector<ValueId> decomposed(const Node& node, const std::vector<ValueId>& inputs) {
     const OpRow& row = op_row(node.opcode);
     if (!row.decompose) {
-      throw UserError(fmt::format("op '{}' draws from the generator and has no decomposition into draws that can be numbered; give it one, or take the numbers as an input",
+      throw UserError(fmt::format("op '{}' draws from the generator and has no decomposition into draws that can be numbered; give it one, "
+                                  "or take the numbers as an input",
                                   opcode_name(node.opcode)));
     }
     Trace simpler;

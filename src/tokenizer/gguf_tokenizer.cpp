@@ -57,8 +57,11 @@ void refuse_unknown(const JsonView& keys) {
 
 WordPattern read_pattern(const JsonView& keys) {
   const JsonView pre = keys.at("tokenizer.ggml.pre");
-  const auto* const found = std::find_if(std::begin(kPatterns), std::end(kPatterns), [&](const PatternName& row) { return row.name == pre.string(); });
-  if (found == std::end(kPatterns)) pre.fail(fmt::format("\"{}\" is not supported yet; one of: gpt-2, smollm, llama-bpe, qwen2", pre.string()));
+  const auto* const found =
+      std::find_if(std::begin(kPatterns), std::end(kPatterns), [&](const PatternName& row) { return row.name == pre.string(); });
+  if (found == std::end(kPatterns)) {
+    pre.fail(fmt::format("\"{}\" is not supported yet; one of: gpt-2, smollm, llama-bpe, qwen2", pre.string()));
+  }
   return found->pattern;
 }
 
@@ -117,7 +120,9 @@ std::unique_ptr<Tokenizer> gguf_tokenizer(const GgufFile& file) {
   bpe.roles.pad = read_role(keys, "tokenizer.ggml.padding_token_id", count);
   bpe.add_bos = read_flag(keys, "tokenizer.ggml.add_bos_token", bpe.pattern == WordPattern::llama3);
   bpe.add_eos = read_flag(keys, "tokenizer.ggml.add_eos_token", false);
-  if (read_flag(keys, "tokenizer.ggml.add_space_prefix", false)) keys.at("tokenizer.ggml.add_space_prefix").fail("true is not supported yet");
+  if (read_flag(keys, "tokenizer.ggml.add_space_prefix", false)) {
+    keys.at("tokenizer.ggml.add_space_prefix").fail("true is not supported yet");
+  }
   return make_byte_level_bpe(std::move(bpe), where);
 }
 

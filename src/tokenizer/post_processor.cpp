@@ -86,7 +86,8 @@ Json write_text_frame(const TextFrame& frame, const std::function<std::string(st
   Json pair = Json::array();
   add(pair, "A", 0);
   add(pair, "B", 1);
-  return Json::object({{"type", "TemplateProcessing"}, {"single", std::move(single)}, {"pair", std::move(pair)}, {"special_tokens", std::move(tokens)}});
+  return Json::object(
+      {{"type", "TemplateProcessing"}, {"single", std::move(single)}, {"pair", std::move(pair)}, {"special_tokens", std::move(tokens)}});
 }
 
 }  // namespace reprise

@@ -85,7 +85,9 @@ PreTokenizer::Split::Behavior PreTokenizer::behavior_of(const JsonView& componen
 
 void PreTokenizer::add_step(const JsonView& component) {
   const std::string type = component_type(component);
-  if (byte_level_ && (type == "ByteLevel" || type == "Metaspace")) component.fail(fmt::format("type \"{}\" behind a ByteLevel is not supported", type));
+  if (byte_level_ && (type == "ByteLevel" || type == "Metaspace")) {
+    component.fail(fmt::format("type \"{}\" behind a ByteLevel is not supported", type));
+  }
   if (type == "ByteLevel") {
     require_known_keys(component, {"add_prefix_space", "use_regex", "trim_offsets"});  // offsets are not ours
     steps_.push_back(ByteLevel{boolean_or(component, "add_prefix_space", true), boolean_or(component, "use_regex", true)});

@@ -110,7 +110,9 @@ std::optional<std::size_t> Regex::run(std::string_view text, std::size_t positio
     return false;
   };
   for (;;) {
-    if (steps-- == 0) throw UserError("the pattern that the tokenizer cuts text by takes too many steps on this text; take another tokenizer");
+    if (steps-- == 0) {
+      throw UserError("the pattern that the tokenizer cuts text by takes too many steps on this text; take another tokenizer");
+    }
     const Instruction& instruction = program_[at];
     bool goes_on = true;
     switch (instruction.code) {

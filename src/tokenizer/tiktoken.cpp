@@ -43,7 +43,9 @@ std::optional<std::string> from_base64(std::string_view text) {
     else if (c != '=') return std::nullopt;
     bits = bits << 6 | value;
     if ((digits + padding) % 4 != 0) continue;
-    for (std::size_t i = 0; i < 3 - padding; ++i) bytes.push_back(static_cast<char>(static_cast<std::uint8_t>(bits >> (16 - 8 * i) & 0xFFu)));
+    for (std::size_t i = 0; i < 3 - padding; ++i) {
+      bytes.push_back(static_cast<char>(static_cast<std::uint8_t>(bits >> (16 - 8 * i) & 0xFFu)));
+    }
     bits = 0;
   }
   return bytes;
@@ -65,7 +67,8 @@ std::vector<std::string> read_ranks(std::string_view text, const std::string& pa
     std::size_t rank = 0;
     const auto [last, error] = std::from_chars(digits.data(), digits.data() + digits.size(), rank);
     if (!bytes || bytes->empty() || error != std::errc() || last != digits.data() + digits.size()) {
-      throw UserError(fmt::format("{}:{}: not a line of a .tiktoken file: a token's bytes in base64, a space and its rank are expected", path, line));
+      throw UserError(
+          fmt::format("{}:{}: not a line of a .tiktoken file: a token's bytes in base64, a space and its rank are expected", path, line));
     }
     if (rank != tokens.size()) throw UserError(fmt::format("{}:{}: ranks must run 0, 1, 2, ...; found {}", path, line, rank));
     tokens.push_back(*bytes);
@@ -109,9 +112,10 @@ TiktokenFormat tiktoken_format(std::size_t tokens, const std::string& path) {
       for (int i = 5; i < kLlama3Reserved; ++i) format.special.push_back(fmt::format("<|reserved_special_token_{}|>", i));
       break;
     default:
-      throw UserError(fmt::format("{}: which pattern cuts the text of this .tiktoken file is not known; take a tokenizer.json, or the file of GPT-2 ({} "
-                                  "tokens), Llama 3 ({}) or Qwen ({}); it has {}",
-                                  path, kGpt2Tokens, kLlama3Tokens, kQwenTokens, tokens));
+      throw UserError(fmt::format(
+          "{}: which pattern cuts the text of this .tiktoken file is not known; take a tokenizer.json, or the file of GPT-2 ({} "
+          "tokens), Llama 3 ({}) or Qwen ({}); it has {}",
+          path, kGpt2Tokens, kLlama3Tokens, kQwenTokens, tokens));
   }
   return format;
 }

@@ -108,8 +108,9 @@ class TokenizerLearner {
 std::unique_ptr<Tokenizer> learn_tokenizer(std::string_view spec, std::span<const std::string_view> documents);
 /// Says whether `spec` names a tokenizer to learn ("char", "bpe:N") rather than a file.
 bool is_learned_tokenizer(std::string_view spec);
-/// Loads a .tiktoken file (tiktoken.h), a GGUF file's tokenizer (gguf_tokenizer.h), or a tokenizer.json, alone or with the tokenizer_config.json and special_tokens_map.json
-/// beside it: those of a folder, when a folder is given. UserError as parse_tokenizer, or when a file cannot be read.
+/// Loads a .tiktoken file (tiktoken.h), a GGUF file's tokenizer (gguf_tokenizer.h), or a tokenizer.json, alone or with the
+/// tokenizer_config.json and special_tokens_map.json beside it: those of a folder, when a folder is given.
+/// UserError as parse_tokenizer, or when a file cannot be read.
 std::unique_ptr<Tokenizer> load_tokenizer(const std::filesystem::path& file_or_folder);
 /// Writes FOLDER/tokenizer.json, and tokenizer_config.json when there is one, atomically. UserError when that cannot be written.
 void save_tokenizer(const Tokenizer& tokenizer, const std::filesystem::path& folder);

@@ -104,7 +104,8 @@ void require_off(const JsonView& model, std::string_view key) {
   const auto value = model.find(key);
   if (!value) return;
   const Json& json = value->json();
-  const bool off = (json.is_boolean() && !json.boolean()) || (json.is_string() && json.string().empty()) || (json.is_number() && json.number() == 0);
+  const bool off =
+      (json.is_boolean() && !json.boolean()) || (json.is_string() && json.string().empty()) || (json.is_number() && json.number() == 0);
   if (!off) value->fail("is not supported; the model must do without it");
 }
 
@@ -134,15 +135,21 @@ BpeTokenizerParts read_bpe(const JsonView& root, const JsonView& model) {
 std::unique_ptr<Tokenizer> read_char(const JsonView& root, const JsonView& model) {
   require_known_keys(model, {"vocab"});
   for (const std::string_view key : {"normalizer", "pre_tokenizer", "post_processor", "decoder"}) {
-    if (const auto component = root.find(key)) component->fail(fmt::format("is not supported with a model {}; it must be null", kCharModel));
+    if (const auto component = root.find(key)) {
+      component->fail(fmt::format("is not supported with a model {}; it must be null", kCharModel));
+    }
   }
-  if (!read_added_tokens(root).empty()) root.at("added_tokens").fail(fmt::format("is not supported with a model {}; it must be empty", kCharModel));
+  if (!read_added_tokens(root).empty()) {
+    root.at("added_tokens").fail(fmt::format("is not supported with a model {}; it must be empty", kCharModel));
+  }
   const JsonView vocab = model.at("vocab");
   vocab.find("");  // requires an object
   std::vector<char32_t> characters;
   for (const JsonMember& member : vocab.json().members()) {
     const Utf8Step step = member.key.empty() ? Utf8Step{} : read_utf8(member.key, 0);
-    if (!step.valid || step.length != member.key.size()) vocab.fail(fmt::format("each token must be one character; \"{}\" is not", member.key));
+    if (!step.valid || step.length != member.key.size()) {
+      vocab.fail(fmt::format("each token must be one character; \"{}\" is not", member.key));
+    }
     const bool ascends = characters.empty() || characters.back() < step.code_point;
     if (!ascends || member.value != Json(static_cast<std::int64_t>(characters.size()))) {
       vocab.fail(fmt::format("must list ids 0, 1, 2, ... by ascending code point; at \"{}\"", member.key));
@@ -210,7 +217,8 @@ std::unique_ptr<Tokenizer> parse_tokenizer_files(const TokenizerFiles& files) {
   for (const std::string_view key : {"truncation", "padding"}) {
     if (const auto component = root.find(key)) component->fail("is not supported; it must be null");
   }
-  require_known_keys(root, {"version", "truncation", "padding", "added_tokens", "normalizer", "pre_tokenizer", "post_processor", "decoder", "model"});
+  require_known_keys(
+      root, {"version", "truncation", "padding", "added_tokens", "normalizer", "pre_tokenizer", "post_processor", "decoder", "model"});
   const JsonView model = root.at("model");
   const std::string type = model.find("type") || !model.find("merges") ? component_type(model) : "BPE";  // old files have no type
   if (type == kCharModel) return read_char(root, model);

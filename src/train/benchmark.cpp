@@ -62,7 +62,8 @@ TrainerOptions runner_options(const BenchmarkOptions& options) {
 std::vector<std::uint16_t> random_tokens(const BenchmarkOptions& options) {
   const std::int64_t rows = options.max_iters * options.micro_batch_size * options.micro_steps;
   const std::int64_t block = options.config.block_size;
-  std::vector<std::uint16_t> tokens(static_cast<std::size_t>(std::max(2 * block, std::min(std::min(rows, kMostTokens) * block + 2 * block, kMostTokens)) + 1));
+  std::vector<std::uint16_t> tokens(
+      static_cast<std::size_t>(std::max(2 * block, std::min(std::min(rows, kMostTokens) * block + 2 * block, kMostTokens)) + 1));
   const auto ids = static_cast<std::uint32_t>(std::min(kBenchmarkTokenIds, options.config.vocab_size));
   constexpr std::uint64_t kStream = 0x62656e6368;  // apart from the draws of weights
   for (std::size_t i = 0; i < tokens.size(); ++i) {

@@ -94,7 +94,8 @@ void check_matching(const SafetensorsFile& file, std::span<const TensorSlot> slo
   for (const SafetensorsTensor& tensor : file.tensors()) {
     const TensorSlot* const slot = slot_named(slots, tensor.name);
     if (slot == nullptr) {
-      throw UserError(fmt::format("{}: the model has no tensor of this name; is it the right model? {}", file.path().string(), tensor.name));
+      throw UserError(
+          fmt::format("{}: the model has no tensor of this name; is it the right model? {}", file.path().string(), tensor.name));
     }
     if (slot->shape != tensor.shape) {
       throw UserError(fmt::format("{}: wrong shape of {}: the file has {}, the model {}", file.path().string(), tensor.name,
@@ -166,8 +167,9 @@ std::optional<std::filesystem::path> latest_checkpoint(const std::filesystem::pa
     if (missing_part(checkpoint_path(run, *step)).empty()) return checkpoint_path(run, *step);
   }
   const std::filesystem::path newest = checkpoint_path(run, steps.back());
-  throw UserError(fmt::format("no checkpoint of the run is complete; bring back what is missing, or start another run; of the newest, {}, this is gone: {}",
-                              newest.string(), missing_part(newest)));
+  throw UserError(fmt::format(
+      "no checkpoint of the run is complete; bring back what is missing, or start another run; of the newest, {}, this is gone: {}",
+      newest.string(), missing_part(newest)));
 }
 
 bool is_checkpoint(const std::filesystem::path& path) {
@@ -181,11 +183,12 @@ void load_parameters(const std::filesystem::path& checkpoint, std::span<const Te
   for (const TensorSlot& slot : parameters) {
     const SafetensorsTensor& tensor = *file.find(slot.name);
     if (!is_floating(tensor.dtype)) {
-      throw UserError(fmt::format("{}: wrong dtype of {}; weights are floating: {}", file.path().string(), slot.name, dtype_name(tensor.dtype)));
+      throw UserError(
+          fmt::format("{}: wrong dtype of {}; weights are floating: {}", file.path().string(), slot.name, dtype_name(tensor.dtype)));
     }
     if (const auto bad = first_not_finite(tensor.dtype, tensor.bytes)) {
-      throw UserError(fmt::format("{}: {}: the weights hold a value that is not finite; take an earlier checkpoint: element {}", file.path().string(),
-                                  slot.name, *bad));
+      throw UserError(fmt::format("{}: {}: the weights hold a value that is not finite; take an earlier checkpoint: element {}",
+                                  file.path().string(), slot.name, *bad));
     }
     convert_elements(tensor.dtype, tensor.bytes, slot.dtype, slot.bytes);
     file.release(tensor);

@@ -113,12 +113,16 @@ void add_folder(DataFiles& found, const std::string& folder, DataFormat wish) {
   std::sort(skipped.begin(), skipped.end());
   const std::size_t count = skipped.size();
   if (count > kMostNamed) skipped.resize(kMostNamed);
-  const std::string names = fmt::format("{}{}", fmt::join(skipped, ", "), count > kMostNamed ? fmt::format(" and {} more", count - kMostNamed) : "");
+  const std::string names =
+      fmt::format("{}{}", fmt::join(skipped, ", "), count > kMostNamed ? fmt::format(" and {} more", count - kMostNamed) : "");
   if (found.files.size() == before) {
     throw UserError(fmt::format("there is no text to train on in the folder; give files, or a folder that holds some: {}{}", folder,
                                 count == 0 ? "" : "; left out: " + names));
   }
-  if (count > 0) found.skipped.push_back(fmt::format("{}: {} left out: {}", folder, count == 1 ? "1 file is" : fmt::format("{} files are", count), names));
+  if (count > 0) {
+    found.skipped.push_back(
+        fmt::format("{}: {} left out: {}", folder, count == 1 ? "1 file is" : fmt::format("{} files are", count), names));
+  }
 }
 
 /// The format of a file that was named.

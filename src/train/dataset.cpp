@@ -151,7 +151,9 @@ void read_token_files(const std::vector<DataFile>& files, const std::filesystem:
     for (std::int64_t i = 0; i < opened.tokens().size(); i += kPiece) {
       const std::int64_t count = std::min(kPiece, opened.tokens().size() - i);
       ids.clear();
-      for (std::int64_t t = 0; t < count; ++t) ids.push_back(static_cast<std::int32_t>(std::min<std::int64_t>(opened.tokens()[i + t], INT32_MAX)));
+      for (std::int64_t t = 0; t < count; ++t) {
+        ids.push_back(static_cast<std::int32_t>(std::min<std::int64_t>(opened.tokens()[i + t], INT32_MAX)));
+      }
       take(file, i, std::span<const std::int32_t>(ids));
     }
   }
@@ -211,7 +213,8 @@ void encode_token_split(const std::vector<DataFile>& files, const std::filesyste
 
 // ---- both --------------------------------------------------------------------------------------------------------
 
-std::uint64_t key_of(const Extent& train, const Extent& validation, double fraction, const DatasetOptions& options, const Tokenizer& tokenizer) {
+std::uint64_t key_of(const Extent& train, const Extent& validation, double fraction, const DatasetOptions& options,
+                     const Tokenizer& tokenizer) {
   ContentHash hash;
   for (const std::uint64_t number : {train.hash, validation.hash, std::bit_cast<std::uint64_t>(fraction), tokenizer.fingerprint(),
                                      std::uint64_t{options.mask_prompt ? 1u : 0u}}) {
@@ -224,9 +227,10 @@ std::uint64_t key_of(const Extent& train, const Extent& validation, double fract
 ShardPlan plan_shards(const std::filesystem::path& folder, std::uint64_t key, bool validate, const std::filesystem::path* expected) {
   ShardPlan plan{shard_path(folder, "train", key), validate ? shard_path(folder, "validation", key) : std::filesystem::path(), key};
   if (expected == nullptr || plan.train == *expected) return plan;
-  throw UserError(fmt::format("a shard of {} is missing and the text is no longer what it was made from, so that it cannot be built again; bring the "
-                              "text back, or start another run",
-                              folder.string()));
+  throw UserError(
+      fmt::format("a shard of {} is missing and the text is no longer what it was made from, so that it cannot be built again; bring the "
+                  "text back, or start another run",
+                  folder.string()));
 }
 
 /// The files of a dataset, found but not yet read.
@@ -248,9 +252,10 @@ Inputs find_inputs(const DatasetOptions& options) {
                                 inputs.train.files.front().path, options.validation));
   }
   if (inputs.tokens() && is_learned_tokenizer(options.tokenizer)) {
-    throw UserError(fmt::format("a tokenizer cannot be learned from token ids; give the one the files were made with: --tokenizer FILE; {} holds "
-                                "tokens",
-                                inputs.train.files.front().path));
+    throw UserError(
+        fmt::format("a tokenizer cannot be learned from token ids; give the one the files were made with: --tokenizer FILE; {} holds "
+                    "tokens",
+                    inputs.train.files.front().path));
   }
   return inputs;
 }
@@ -261,8 +266,8 @@ void warn_all(const DatasetOptions& options, const std::vector<std::string>& war
 }
 
 /// Shards of text, and the tokenizer they are made with.
-void build_text(const std::filesystem::path& folder, const DatasetOptions& options, const Inputs& inputs, const std::filesystem::path* expected,
-                Dataset& data, ShardPlan& plan) {
+void build_text(const std::filesystem::path& folder, const DatasetOptions& options, const Inputs& inputs,
+                const std::filesystem::path* expected, Dataset& data, ShardPlan& plan) {
   const TextOptions text{options.text_field, folder};
   TextSource train(inputs.train.files, text);
   TextSource validation(inputs.validation.files, text);
@@ -277,7 +282,8 @@ void build_text(const std::filesystem::path& folder, const DatasetOptions& optio
   data.text_bytes = train_extent.size + validation_extent.size;
 
   const double fraction = inputs.fraction.value_or(0);
-  plan = plan_shards(folder, key_of(train_extent, validation_extent, fraction, options, *data.tokenizer), !inputs.fraction || fraction > 0, expected);
+  plan = plan_shards(folder, key_of(train_extent, validation_extent, fraction, options, *data.tokenizer), !inputs.fraction || fraction > 0,
+                     expected);
   std::optional<DocumentWriter> train_writer;
   std::optional<DocumentWriter> validation_writer;
   if (plan.train_missing()) train_writer.emplace(plan.train, *data.tokenizer, plan.key, options.mask_prompt);
@@ -294,13 +300,14 @@ void build_text(const std::filesystem::path& folder, const DatasetOptions& optio
   if (validation_writer) validation_writer->shard().finish();
 }
 
-void build_tokens(const std::filesystem::path& folder, const DatasetOptions& options, const Inputs& inputs, const std::filesystem::path* expected,
-                  Dataset& data, ShardPlan& plan) {
+void build_tokens(const std::filesystem::path& folder, const DatasetOptions& options, const Inputs& inputs,
+                  const std::filesystem::path* expected, Dataset& data, ShardPlan& plan) {
   data.tokenizer = load_tokenizer(options.tokenizer);
   const Extent train_extent = survey_tokens(inputs.train.files, folder, *data.tokenizer);
   const Extent validation_extent = survey_tokens(inputs.validation.files, folder, *data.tokenizer);
   const double fraction = inputs.fraction.value_or(0);
-  plan = plan_shards(folder, key_of(train_extent, validation_extent, fraction, options, *data.tokenizer), !inputs.fraction || fraction > 0, expected);
+  plan = plan_shards(folder, key_of(train_extent, validation_extent, fraction, options, *data.tokenizer), !inputs.fraction || fraction > 0,
+                     expected);
   std::optional<ShardWriter> train;
   std::optional<ShardWriter> validation;
   std::optional<TokenCopier> train_copier;
@@ -360,7 +367,8 @@ void rebuild_missing(const std::filesystem::path& folder, DatasetOptions options
   const auto missing = std::find_if(shards.begin(), shards.end(), [](const auto& shard) { return !path_exists(shard); });
   if (missing == shards.end()) return;
   if (uses_streams(options)) {
-    throw UserError(fmt::format("{} is missing and its text came through a pipe, so that it cannot be built again; start another run", missing->string()));
+    throw UserError(fmt::format("{} is missing and its text came through a pipe, so that it cannot be built again; start another run",
+                                missing->string()));
   }
   options.tokenizer = folder.string();
   options.warn = nullptr;  // said when the run began
@@ -389,8 +397,9 @@ Dataset open_dataset(const std::filesystem::path& folder, DatasetOptions options
     manifest.fail(fmt::format("data format {} is newer than this program reads ({}); use a newer reprise", version, kFormatVersion));
   }
   if (version < kFormatVersion) {
-    manifest.fail(fmt::format("data format {} is older than this program reads ({}); start another run, or use the reprise that began this one",
-                              version, kFormatVersion));
+    manifest.fail(
+        fmt::format("data format {} is older than this program reads ({}); start another run, or use the reprise that began this one",
+                    version, kFormatVersion));
   }
   std::vector<std::filesystem::path> shards{folder / manifest.at("train").string()};
   if (const auto validation = manifest.find("validation")) shards.push_back(folder / validation->string());

@@ -41,8 +41,8 @@ struct Dataset {
 void check_data_files(const DatasetOptions& options);
 
 /// Reads the data twice (to learn the tokenizer and check the text; to encode it), and writes the tokenizer's files, the shards
-/// and data.json into `folder`. Every document stands in the tokenizer's frame (tokenizer.h), and its end of text follows. The validation share is
-/// the end of the data: it begins at a character of a text file, at a JSON line, at a token. UserError for data that is missing,
+/// and data.json into `folder`. Every document stands in the tokenizer's frame (tokenizer.h), and its end of text follows. The validation
+/// share is the end of the data: it begins at a character of a text file, at a JSON line, at a token. UserError for data that is missing,
 /// empty, binary or too short, for token ids outside the tokenizer's vocabulary, and as the tokenizers.
 Dataset build_dataset(const std::filesystem::path& folder, const DatasetOptions& options);
 

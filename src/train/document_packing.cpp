@@ -101,7 +101,9 @@ void DocumentPacking::fill(std::int64_t row, const TokenView& tokens, std::span<
   }
 }
 
-template void DocumentPacking::fill(std::int64_t, const TokenView&, std::span<std::int32_t>, std::span<std::int32_t>, std::span<std::int32_t>) const;
-template void DocumentPacking::fill(std::int64_t, const TokenView&, std::span<std::int64_t>, std::span<std::int64_t>, std::span<std::int64_t>) const;
+template void DocumentPacking::fill(std::int64_t, const TokenView&, std::span<std::int32_t>, std::span<std::int32_t>,
+                                    std::span<std::int32_t>) const;
+template void DocumentPacking::fill(std::int64_t, const TokenView&, std::span<std::int64_t>, std::span<std::int64_t>,
+                                    std::span<std::int64_t>) const;
 
 }  // namespace reprise

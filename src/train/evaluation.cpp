@@ -76,7 +76,8 @@ void DocumentScorer::end(std::int64_t bytes) {
 
 void DocumentScorer::place_window(std::size_t positions) {
   const auto first = scored_.begin() + static_cast<std::ptrdiff_t>(first_new_);
-  if (std::find(first, scored_.begin() + static_cast<std::ptrdiff_t>(positions) + 1, 1) == scored_.begin() + static_cast<std::ptrdiff_t>(positions) + 1) {
+  if (std::find(first, scored_.begin() + static_cast<std::ptrdiff_t>(positions) + 1, 1) ==
+      scored_.begin() + static_cast<std::ptrdiff_t>(positions) + 1) {
     return;  // nothing of it is scored
   }
   const auto length = static_cast<std::int64_t>(positions);
@@ -89,7 +90,8 @@ void DocumentScorer::place_window(std::size_t positions) {
     std::fill(tokens_.begin(), tokens_.end(), 0);
     std::fill(targets_.begin(), targets_.end(), kIgnoredTarget);
     for (std::int64_t row = 0; row < options_.rows; ++row) {
-      const auto of_row = positions_.subspan(static_cast<std::size_t>(row * options_.block_size), static_cast<std::size_t>(options_.block_size));
+      const auto of_row =
+          positions_.subspan(static_cast<std::size_t>(row * options_.block_size), static_cast<std::size_t>(options_.block_size));
       std::iota(of_row.begin(), of_row.end(), 0);
     }
   }

@@ -11,8 +11,11 @@
 namespace reprise {
 namespace {
 
-constexpr std::string_view kTokenizerFiles[] = {"tokenizer.json", "tokenizer_config.json", "tokenizer.model",  "special_tokens_map.json", "added_tokens.json",
-                                                "vocab.json",     "merges.txt",            "vocab.txt",        "chat_template.jinja",     "chat_template.json"};
+constexpr std::string_view kTokenizerFiles[] = {"tokenizer.json",      "tokenizer_config.json",
+                                                "tokenizer.model",     "special_tokens_map.json",
+                                                "added_tokens.json",   "vocab.json",
+                                                "merges.txt",          "vocab.txt",
+                                                "chat_template.jinja", "chat_template.json"};
 constexpr std::string_view kGenerationFile = "generation_config.json";
 
 }  // namespace

@@ -95,7 +95,8 @@ void cut_into_shards(std::vector<Written>& tensors, std::uint64_t most) {
   }
 }
 
-std::vector<Written> plan_tensors(const WeightTable& table, ModelFamily family, const ParameterSource& parameters, const ModelFolderOptions& options) {
+std::vector<Written> plan_tensors(const WeightTable& table, ModelFamily family, const ParameterSource& parameters,
+                                  const ModelFolderOptions& options) {
   const FolderLayout* const origin = options.origin != nullptr && options.origin->model.family == family ? options.origin : nullptr;
   std::vector<Written> tensors;
   std::string file(kWeightsFile);
@@ -125,7 +126,8 @@ void write_tensor(SafetensorsWriter& writer, const Written& written, const Param
       buffer.resize(static_cast<std::size_t>((last - first) * width) * dtype_size(written.dtype));
       parameters.read_rows(rows.parameter, rows.first + first, rows.first + last, written.dtype, buffer);
       if (first_not_finite(written.dtype, buffer)) {
-        throw UserError(fmt::format("{}: the weights hold a value that {} cannot; write the model with another dtype", written.name, dtype_name(written.dtype)));
+        throw UserError(fmt::format("{}: the weights hold a value that {} cannot; write the model with another dtype", written.name,
+                                    dtype_name(written.dtype)));
       }
       writer.write(buffer);
     });
@@ -168,7 +170,8 @@ void save_model_folder(const std::filesystem::path& path, const GptConfig& confi
   const std::vector<Written> tensors = plan_tensors(table, file.family, parameters, options);
   if (options.dtype || options.origin == nullptr) set_dtype(file, tensors.front().dtype);
   StagedDirectory folder(path);
-  write_weights(folder.path(), tensors, parameters, options.origin != nullptr ? options.origin->metadata : SafetensorsMetadata{{"format", "pt"}});
+  write_weights(folder.path(), tensors, parameters,
+                options.origin != nullptr ? options.origin->metadata : SafetensorsMetadata{{"format", "pt"}});
   if (options.origin != nullptr) copy_companions(options.origin->folder, folder.path(), options.tokenizer == nullptr);
   if (options.tokenizer != nullptr) save_tokenizer(*options.tokenizer, folder.path());
   write_text_file(folder.path() / "config.json", write_json(file.json, 2) + "\n");
@@ -192,8 +195,8 @@ void load_weights(const TensorSource& source, const WeightTable& table, std::spa
       const TensorSlot& slot = *found->second;
       const std::size_t row_bytes = static_cast<std::size_t>(width) * dtype_size(slot.dtype);
       for_chunks(rows.last - rows.first, width, [&](std::int64_t first, std::int64_t last) {
-        const std::span<std::byte> to =
-            slot.bytes.subspan(static_cast<std::size_t>(rows.first + first) * row_bytes, static_cast<std::size_t>(last - first) * row_bytes);
+        const std::span<std::byte> to = slot.bytes.subspan(static_cast<std::size_t>(rows.first + first) * row_bytes,
+                                                           static_cast<std::size_t>(last - first) * row_bytes);
         source.read_rows(places[i], from + first, from + last, slot.dtype, to);
         held += (last - first) * width;
         if (held + kChunkElements > kMostHeldElements) {

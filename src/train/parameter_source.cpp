@@ -20,10 +20,12 @@ const TensorSlot& SlotSource::slot(const std::string& parameter) const {
   return found->second;
 }
 
-void SlotSource::read_rows(const std::string& parameter, std::int64_t first, std::int64_t last, DType dtype, std::span<std::byte> to) const {
+void SlotSource::read_rows(const std::string& parameter, std::int64_t first, std::int64_t last, DType dtype,
+                           std::span<std::byte> to) const {
   const TensorSlot& from = slot(parameter);
   const auto width = static_cast<std::size_t>(SourceTensor{parameter, "", from.dtype, from.shape}.width()) * dtype_size(from.dtype);
-  convert_elements(from.dtype, from.bytes.subspan(static_cast<std::size_t>(first) * width, static_cast<std::size_t>(last - first) * width), dtype, to);
+  convert_elements(from.dtype, from.bytes.subspan(static_cast<std::size_t>(first) * width, static_cast<std::size_t>(last - first) * width),
+                   dtype, to);
 }
 
 FileSource::FileSource(const TensorSource& source, const WeightTable& table) : source_(source) {
@@ -47,7 +49,8 @@ DType FileSource::dtype(const std::string& parameter) const {
   return source_.tensors()[pieces(parameter).begin()->second.place].dtype.value_or(DType::float32);
 }
 
-void FileSource::read_rows(const std::string& parameter, std::int64_t first, std::int64_t last, DType dtype, std::span<std::byte> to) const {
+void FileSource::read_rows(const std::string& parameter, std::int64_t first, std::int64_t last, DType dtype,
+                           std::span<std::byte> to) const {
   const auto& all = pieces(parameter);
   while (first < last) {
     const auto at = std::prev(all.upper_bound(first));

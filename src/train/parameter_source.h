@@ -22,7 +22,8 @@ class ParameterSource {
   /// The type a parameter is kept in; float32 where that is none of ours.
   virtual DType dtype(const std::string& parameter) const = 0;
   /// Writes rows [first, last) of a parameter into `to` as elements of `dtype`.
-  virtual void read_rows(const std::string& parameter, std::int64_t first, std::int64_t last, DType dtype, std::span<std::byte> to) const = 0;
+  virtual void read_rows(const std::string& parameter, std::int64_t first, std::int64_t last, DType dtype,
+                         std::span<std::byte> to) const = 0;
 };
 
 /// Parameters in memory.

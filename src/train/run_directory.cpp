@@ -46,10 +46,12 @@ RunDirectory RunDirectory::create(const std::filesystem::path& path, std::string
   make_directories(path);
   if (holds_something(path)) {
     if (!is_run(path)) {
-      throw UserError(fmt::format("the folder is not empty and no run of reprise, so it is left alone; choose another --out: {}", path.string()));
+      throw UserError(
+          fmt::format("the folder is not empty and no run of reprise, so it is left alone; choose another --out: {}", path.string()));
     }
     if (!overwrite) {
-      throw UserError(fmt::format("the run exists; continue it with --resume {} or replace it with --overwrite: {}", path.string(), path.string()));
+      throw UserError(
+          fmt::format("the run exists; continue it with --resume {} or replace it with --overwrite: {}", path.string(), path.string()));
     }
   }
   RunLock lock(path);

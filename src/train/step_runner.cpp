@@ -99,7 +99,8 @@ std::optional<NonFinite> StepRunner::run_checked(std::int64_t step, bool loss) {
   return step_.run_checked(loss ? 0 : norm_output_);
 }
 
-std::optional<double> evaluate_batches(Engine& engine, const ValidationBatches& batches, const TokenView& tokens, const TrainerOptions& options) {
+std::optional<double> evaluate_batches(Engine& engine, const ValidationBatches& batches, const TokenView& tokens,
+                                       const TrainerOptions& options) {
   Program& program = engine.program("eval");
   const std::size_t inputs = program.input_index("tokens");
   const std::size_t targets = program.input_index("targets");
@@ -116,7 +117,10 @@ std::optional<double> evaluate_batches(Engine& engine, const ValidationBatches& 
     program.run();
     loss += program.floating_output(0);
   }
-  if (kept == 0) throw UserError("the validation batches that are measured have no target to learn; measure more of them with --eval_batches, or give other --val_data");
+  if (kept == 0) {
+    throw UserError("the validation batches that are measured have no target to learn; measure more of them with --eval_batches, "
+                    "or give other --val_data");
+  }
   return loss / static_cast<double>(kept);
 }
 

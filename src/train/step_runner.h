@@ -27,7 +27,8 @@ struct StepResult {
 class StepRunner {
  public:
   /// All arguments but the options outlive the runner. With a packing its rows are read, else windows of the tokens.
-  StepRunner(const GptPrograms& programs, Engine& engine, const TrainerOptions& options, const TokenView& tokens, const DocumentPacking* packing);
+  StepRunner(const GptPrograms& programs, Engine& engine, const TrainerOptions& options, const TokenView& tokens,
+             const DocumentPacking* packing);
 
   /// Runs step `step` (from 0) on the engine's parameters.
   StepResult run(std::int64_t step);
@@ -63,6 +64,7 @@ class StepRunner {
 
 /// Mean validation loss over the batches (all, or `eval_batches` of them spread evenly), by program "eval". Nothing when the stop
 /// signal came before the last batch. UserError when the batches have no target.
-std::optional<double> evaluate_batches(Engine& engine, const ValidationBatches& batches, const TokenView& tokens, const TrainerOptions& options);
+std::optional<double> evaluate_batches(Engine& engine, const ValidationBatches& batches, const TokenView& tokens,
+                                       const TrainerOptions& options);
 
 }  // namespace reprise

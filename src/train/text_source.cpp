@@ -63,7 +63,9 @@ class LineReader {
     Document document;
     document.path = path_;
     document.line = line_;
-    if (!value_.is_object()) fail(fmt::format("a line must be a JSON object, such as {{\"text\": \"...\"}}, not {}", json_kind_name(value_.kind())));
+    if (!value_.is_object()) {
+      fail(fmt::format("a line must be a JSON object, such as {{\"text\": \"...\"}}, not {}", json_kind_name(value_.kind())));
+    }
     const bool pair = !field_ && value_.find("prompt") != nullptr && value_.find("completion") != nullptr;
     if (!pair) {
       document.text = string_at(field_.value_or("text"));

@@ -41,13 +41,17 @@ TokenView view_of(std::span<const std::byte> bytes, std::size_t token_bytes) {
 TokenView llm_c_tokens(std::span<const std::byte> bytes, const std::string& path) {
   const Kind* const kind = kind_of(bytes);
   if (kind == nullptr) {
-    throw UserError(fmt::format("{} is no token file of llm.c: it does not start with {} or {}; give --data_format nanogpt when it holds 16-bit "
-                                "token ids and nothing else",
-                                path, kKinds[0].magic, kKinds[1].magic));
+    throw UserError(
+        fmt::format("{} is no token file of llm.c: it does not start with {} or {}; give --data_format nanogpt when it holds 16-bit "
+                    "token ids and nothing else",
+                    path, kKinds[0].magic, kKinds[1].magic));
   }
-  if (bytes.size() < kHeaderBytes) throw UserError(fmt::format("{} is cut short: a header has {} bytes, {} are there; copy it again", path, kHeaderBytes, bytes.size()));
+  if (bytes.size() < kHeaderBytes) {
+    throw UserError(fmt::format("{} is cut short: a header has {} bytes, {} are there; copy it again", path, kHeaderBytes, bytes.size()));
+  }
   if (word(bytes, 1) != kind->version) {
-    throw UserError(fmt::format("{} has version {} of llm.c's token files; write it again in version {}", path, word(bytes, 1), kind->version));
+    throw UserError(
+        fmt::format("{} has version {} of llm.c's token files; write it again in version {}", path, word(bytes, 1), kind->version));
   }
   const std::uint64_t expected = kHeaderBytes + std::uint64_t{word(bytes, 2)} * kind->token_bytes;
   if (bytes.size() != expected) {

@@ -171,7 +171,8 @@ struct ShardWriter::State {
   }
 };
 
-ShardWriter::ShardWriter(const std::filesystem::path& path, const Tokenizer& tokenizer, std::uint64_t key) : state_(std::make_unique<State>(path)) {
+ShardWriter::ShardWriter(const std::filesystem::path& path, const Tokenizer& tokenizer, std::uint64_t key)
+    : state_(std::make_unique<State>(path)) {
   ShardHeader& header = state_->header;
   header.token_bytes = tokenizer.vocab_size() <= kLargestTwoByteVocabulary ? 2 : 4;
   header.key = key;

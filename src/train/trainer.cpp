@@ -89,7 +89,9 @@ GptPrograms compile_run(const TrainerOptions& options, bool evaluate, bool resum
   const auto suggestion = [&] { return resumed ? std::string() : smaller_run(options, evaluate, available); };
   try {
     const std::int64_t least = least_bytes(programs);
-    if (static_cast<std::uint64_t>(least) > available) require_memory(least, available, "training (parameters and moments alone)", suggestion());
+    if (static_cast<std::uint64_t>(least) > available) {
+      require_memory(least, available, "training (parameters and moments alone)", suggestion());
+    }
     return compile_gpt(programs, options.compile);
   } catch (const SizeError& error) {
     const std::string smaller = suggestion();
@@ -141,7 +143,8 @@ std::string describe(const std::optional<NonFinite>& origin) {
   if (!origin) return "a replay of the step stayed finite";
   const std::string_view what = origin->nan ? "NaN" : "infinity";
   if (origin->op.empty()) return fmt::format("{} came in with {}", what, origin->value);
-  return fmt::format("{} was first made by op {}{}{}: {}", what, origin->op, origin->module.empty() ? "" : " of ", origin->module, origin->node);
+  return fmt::format("{} was first made by op {}{}{}: {}", what, origin->op, origin->module.empty() ? "" : " of ", origin->module,
+                     origin->node);
 }
 
 }  // namespace
@@ -330,8 +333,9 @@ struct Trainer::State {
     while (progress.step < failed) steps.run(progress.step++);
     const std::optional<NonFinite> origin = steps.run_checked(failed, of_loss);
     const std::string message =
-        fmt::format("the {} of step {} is {}; {}; try a lower --learning_rate; last good checkpoint: {}", of_loss ? "loss" : "gradient norm",
-                    failed + 1, std::isnan(of_loss ? loss : norm) ? "NaN" : "infinite", describe(origin), checkpoint ? checkpoint->string() : "none, the run had not saved yet");
+        fmt::format("the {} of step {} is {}; {}; try a lower --learning_rate; last good checkpoint: {}",
+                    of_loss ? "loss" : "gradient norm", failed + 1, std::isnan(of_loss ? loss : norm) ? "NaN" : "infinite",
+                    describe(origin), checkpoint ? checkpoint->string() : "none, the run had not saved yet");
     log.append(message + "\n");
     throw UserError(message);
   }

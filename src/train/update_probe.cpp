@@ -37,7 +37,8 @@ std::optional<std::string> UpdateProbe::after() {
   const double share = static_cast<double>(still) / static_cast<double>(elements_.size());
   if (share < kWorthAWarning) return std::nullopt;
   warned_ = true;
-  return fmt::format("{:.0f}% of the updates of {} rounded to nothing; use --rounding stochastic or --master_weights", 100 * share, parameter_);
+  return fmt::format("{:.0f}% of the updates of {} rounded to nothing; use --rounding stochastic or --master_weights", 100 * share,
+                     parameter_);
 }
 
 }  // namespace reprise

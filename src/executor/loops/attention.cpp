@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention: query heads are split over threads going forward, key heads going backward. What the tiles do not cover goes row by row through the
-// contract's own formula (base/attention_formula.h).
+// Attention: query heads are split over threads going forward, key heads going backward. What the tiles do not cover goes row by row
+// through the contract's own formula (base/attention_formula.h).
 #include <algorithm>
 #include <utility>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elements and rows by index along a dimension. Writes are split by the dimensions before the indexed one: what lies there never meets, so equal
-// indices are taken in their own order by one thread.
+// Elements and rows by index along a dimension. Writes are split by the dimensions before the indexed one: what lies there never meets, so
+// equal indices are taken in their own order by one thread.
 #include <algorithm>
 #include <cstring>
 
@@ -114,7 +114,8 @@ Kernel bind_gather(const BindRequest& request, const Kernels&) {
   return with_element(request.inputs[0].type->dtype, [&]<class U>(U) -> Kernel {
     return [places](const KernelCall& call) {
       require_indices("gather", call.inputs[1], places.extent);
-      over_outer(places, call, [&](std::int64_t source, std::int64_t at) { call.outputs[0].as<U>()[source] = call.inputs[0].as<const U>()[at]; });
+      over_outer(places, call,
+                 [&](std::int64_t source, std::int64_t at) { call.outputs[0].as<U>()[source] = call.inputs[0].as<const U>()[at]; });
     };
   });
 }
@@ -126,7 +127,8 @@ Kernel bind_scatter(const BindRequest& request, const Kernels&) {
     return [places](const KernelCall& call) {
       require_indices("scatter", call.inputs[1], places.extent);
       copy_first_input(call);
-      over_outer(places, call, [&](std::int64_t source, std::int64_t at) { call.outputs[0].as<U>()[at] = call.inputs[2].as<const U>()[source]; });
+      over_outer(places, call,
+                 [&](std::int64_t source, std::int64_t at) { call.outputs[0].as<U>()[at] = call.inputs[2].as<const U>()[source]; });
     };
   });
 }
@@ -136,7 +138,8 @@ Kernel add_kernel(const Places& places, T alpha, const char* name) {
   return [places, alpha, name](const KernelCall& call) {
     require_indices(name, call.inputs[1], places.extent);
     copy_first_input(call);
-    over_outer(places, call, [&](std::int64_t source, std::int64_t at) { call.outputs[0].as<T>()[at] += alpha * call.inputs[2].as<const T>()[source]; });
+    over_outer(places, call,
+               [&](std::int64_t source, std::int64_t at) { call.outputs[0].as<T>()[at] += alpha * call.inputs[2].as<const T>()[source]; });
   };
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Embedding lookups and their gradient. The gradient adds tokens in ascending order per vocabulary row: threads split the columns, each walks
-// all tokens, so that no order depends on the split and no sorting is needed.
+// Embedding lookups and their gradient. The gradient adds tokens in ascending order per vocabulary row: threads split the columns, each
+// walks all tokens, so that no order depends on the split and no sorting is needed.
 #include <algorithm>
 #include <cstring>
 
@@ -24,7 +24,8 @@ Kernel bind_embedding(const BindRequest& request, const Kernels&) {
     const auto tokens = static_cast<std::size_t>(call.inputs[1].type->shape.numel());
     call.pool.parallel_for(tokens, [&](std::size_t begin, std::size_t end, int) {
       for (std::size_t i = begin; i < end; ++i) {
-        std::memcpy(call.outputs[0].data + i * bytes, call.inputs[0].data + static_cast<std::size_t>(index_at(call.inputs[1], static_cast<std::int64_t>(i))) * bytes, bytes);
+        std::memcpy(call.outputs[0].data + i * bytes,
+                    call.inputs[0].data + static_cast<std::size_t>(index_at(call.inputs[1], static_cast<std::int64_t>(i))) * bytes, bytes);
       }
     });
   };

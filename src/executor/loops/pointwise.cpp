@@ -215,7 +215,9 @@ void add_in_place(Claim& claim, const ClaimRequest& request) {
   const TensorType& out = request.outputs[0];
   for (std::size_t k = 0; k < request.inputs.size(); ++k) {
     const TensorType& in = request.inputs[k];
-    if (in.shape == out.shape && dtype_size(in.dtype) == dtype_size(out.dtype)) claim.in_place.push_back({static_cast<std::uint32_t>(k), 0});
+    if (in.shape == out.shape && dtype_size(in.dtype) == dtype_size(out.dtype)) {
+      claim.in_place.push_back({static_cast<std::uint32_t>(k), 0});
+    }
   }
 }
 
@@ -265,7 +267,8 @@ Kernel bind_unary(const BindRequest& request, const Kernels& kernels) {
     plan.params[0] = request.node.as<ScalarAttrs>().value;
   } else if constexpr (kFunction == Unary::clamp) {
     const auto& attrs = request.node.as<ClampAttrs>();
-    plan.params = {attrs.min.value_or(-std::numeric_limits<double>::infinity()), attrs.max.value_or(std::numeric_limits<double>::infinity())};
+    plan.params = {attrs.min.value_or(-std::numeric_limits<double>::infinity()),
+                   attrs.max.value_or(std::numeric_limits<double>::infinity())};
   } else if constexpr (kFunction == Unary::gelu) {
     if (request.node.as<GeluAttrs>().tanh_form) plan.function = static_cast<std::size_t>(Unary::gelu_tanh);
   }

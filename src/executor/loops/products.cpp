@@ -260,7 +260,9 @@ Kernel product_kernel(const ProductTable<E, T>& table, const Product& product, s
     const std::int64_t rows = product.batches * product.m;
     if (product.accumulate) {
       auto* const c = call.outputs[0].as<T>();
-      if (call.inputs[0].data != call.outputs[0].data) std::memcpy(c, call.inputs[0].data, static_cast<std::size_t>(rows * product.n) * sizeof(T));
+      if (call.inputs[0].data != call.outputs[0].data) {
+        std::memcpy(c, call.inputs[0].data, static_cast<std::size_t>(rows * product.n) * sizeof(T));
+      }
       return run_product(table, product, call.pool, a, b, c, call.workspace.data());
     }
     auto* const out = call.outputs[0].as<E>();

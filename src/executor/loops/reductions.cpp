@@ -61,7 +61,8 @@ Kernel full_kernel(const RowTable<E, T>& table, Reduce op, std::size_t n, double
     auto* const leaves = reinterpret_cast<T*>(call.workspace.data());
     const std::size_t count = reduction::leaf_count(n);
     const auto pass = [&](Reduce which, T mean) {
-      call.pool.parallel_for(count, [&](std::size_t begin, std::size_t end, int) { table.reduce_leaves(which, x, n, mean, leaves, begin, end); });
+      call.pool.parallel_for(count,
+                             [&](std::size_t begin, std::size_t end, int) { table.reduce_leaves(which, x, n, mean, leaves, begin, end); });
     };
     T mean = T(0);
     if (op == Reduce::var || op == Reduce::standard_deviation) {
@@ -95,9 +96,11 @@ Kernel reduce_kernel(const RowTable<E, T>& table, Reduce op, const ReduceShape& 
     call.pool.parallel_for(static_cast<std::size_t>(shape.outer * strips), [&](std::size_t begin, std::size_t end, int) {
       for (auto item = static_cast<std::int64_t>(begin); item < static_cast<std::int64_t>(end);) {
         const std::int64_t outer = item / strips;
-        const std::int64_t last = std::min<std::int64_t>(static_cast<std::int64_t>(end), (outer + 1) * strips);  // strips of this outer index
-        table.reduce_columns(op, call.inputs[0].as<const E>() + outer * shape.reduced * shape.inner, n, static_cast<std::size_t>(shape.inner),
-                             correction, call.outputs[0].as<E>() + outer * shape.inner, static_cast<std::size_t>((item - outer * strips) * kStrip),
+        const std::int64_t last =
+            std::min<std::int64_t>(static_cast<std::int64_t>(end), (outer + 1) * strips);  // strips of this outer index
+        table.reduce_columns(op, call.inputs[0].as<const E>() + outer * shape.reduced * shape.inner, n,
+                             static_cast<std::size_t>(shape.inner), correction, call.outputs[0].as<E>() + outer * shape.inner,
+                             static_cast<std::size_t>((item - outer * strips) * kStrip),
                              static_cast<std::size_t>(std::min(shape.inner, (last - outer * strips) * kStrip)));
         item = last;
       }

@@ -196,8 +196,8 @@ Kernel bind_cross_entropy(const BindRequest& request, const Kernels& kernels) {
       require_targets("cross_entropy", target, shape.rows, shape.width, attrs.ignore_index);
       const rows::CrossEntropy<T> options = cross_entropy_options<T>(attrs, call);
       call.pool.parallel_for(shape.rows, [&](std::size_t begin, std::size_t end, int) {
-        table.cross_entropy(call.inputs[0].as<const E>(), target, options, call.outputs[0].as<T>(), call.outputs[1].as<T>(), shape.width, begin,
-                            end);
+        table.cross_entropy(call.inputs[0].as<const E>(), target, options, call.outputs[0].as<T>(), call.outputs[1].as<T>(), shape.width,
+                            begin, end);
       });
     };
   });
@@ -212,8 +212,8 @@ Kernel bind_cross_entropy_backward(const BindRequest& request, const Kernels& ke
       require_targets("cross_entropy_backward", target, shape.rows, shape.width, attrs.ignore_index);
       const rows::CrossEntropy<T> options = cross_entropy_options<T>(attrs, call);
       call.pool.parallel_for(shape.rows, [&](std::size_t begin, std::size_t end, int) {
-        table.cross_entropy_backward(call.inputs[0].as<const E>(), target, call.inputs[2].as<const T>(), call.inputs[3].as<const T>(), options,
-                                     call.outputs[0].as<E>(), shape.width, begin, end);
+        table.cross_entropy_backward(call.inputs[0].as<const E>(), target, call.inputs[2].as<const T>(), call.inputs[3].as<const T>(),
+                                     options, call.outputs[0].as<E>(), shape.width, begin, end);
       });
     };
   });
@@ -247,8 +247,8 @@ Kernel bind_rope(const BindRequest& request, const Kernels& kernels) {
       call.pool.parallel_for(shape.rows, [&](std::size_t begin, std::size_t end, int) {
         for (std::size_t row = begin; row < end; ++row) {
           const auto [dense, offset, at, unused] = walk.offsets(static_cast<std::int64_t>(row), walk.rank);
-          function(layout, kBackward, call.inputs[0].as<const E>() + offset, call.inputs[1].as<const T>() + at, call.inputs[2].as<const T>() + at, n,
-                   shape.width, call.outputs[0].as<E>() + row * shape.width);
+          function(layout, kBackward, call.inputs[0].as<const E>() + offset, call.inputs[1].as<const T>() + at,
+                   call.inputs[2].as<const T>() + at, n, shape.width, call.outputs[0].as<E>() + row * shape.width);
         }
       });
     };

@@ -22,7 +22,9 @@ void clip_coefficient(const KernelCall& call, double max_norm) {
 
 Kernel bind_clip_coefficient(const BindRequest& request, const Kernels&) {
   const double max_norm = request.node.as<ScalarAttrs>().value;
-  if (request.inputs[0].type->dtype == DType::float64) return [max_norm](const KernelCall& call) { clip_coefficient<double>(call, max_norm); };
+  if (request.inputs[0].type->dtype == DType::float64) {
+    return [max_norm](const KernelCall& call) { clip_coefficient<double>(call, max_norm); };
+  }
   return [max_norm](const KernelCall& call) { clip_coefficient<float>(call, max_norm); };
 }
 
@@ -51,14 +53,16 @@ constexpr std::size_t kRun = 2048;
 
 template <class F>
 void over_elements(const KernelCall& call, std::size_t n, const F& f) {
-  call.pool.parallel_for((n + kRun - 1) / kRun, [&](std::size_t begin, std::size_t end, int) { f(begin * kRun, end * kRun < n ? end * kRun : n); });
+  call.pool.parallel_for((n + kRun - 1) / kRun,
+                         [&](std::size_t begin, std::size_t end, int) { f(begin * kRun, end * kRun < n ? end * kRun : n); });
 }
 
 template <class T>
 optimizer::AdamWStep<T> step_of(const AdamWAttrs& attrs, const KernelCall& call) {
   const std::int64_t t = *call.inputs[5].as<const std::int64_t>();
   if (t < 1) throw UserError(fmt::format("adamw: steps count from 1: {}", t));
-  return optimizer::adamw_step<T>(static_cast<double>(*call.inputs[4].as<const T>()), attrs.beta1, attrs.beta2, attrs.eps, attrs.weight_decay, t);
+  return optimizer::adamw_step<T>(static_cast<double>(*call.inputs[4].as<const T>()), attrs.beta1, attrs.beta2, attrs.eps,
+                                  attrs.weight_decay, t);
 }
 
 template <class T>

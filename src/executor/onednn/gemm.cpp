@@ -57,7 +57,8 @@ std::int64_t gemm_library_bytes(std::int64_t m, std::int64_t n, std::int64_t k) 
 
 void check_gemm_status(int status, std::int64_t m, std::int64_t n, std::int64_t k) {
   if (status == dnnl_out_of_memory) {
-    throw DeviceError(fmt::format("oneDNN could not get memory for a product of {} x {} x {}: free memory, raise the limit, or use fewer threads", m, n, k));
+    throw DeviceError(fmt::format(
+        "oneDNN could not get memory for a product of {} x {} x {}: free memory, raise the limit, or use fewer threads", m, n, k));
   }
   REPRISE_CHECK(status == dnnl_success, fmt::format("oneDNN refused a product of {} x {} x {}: status {}", m, n, k, status));
 }

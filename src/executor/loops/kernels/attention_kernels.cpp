@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention in tiles of 64 queries by 128 keys: the bits of base/attention_formula.h (online softmax: Milakov and Gimelshein, 2018; recomputing the
-// probabilities backward from the saved log-sum-exp: Dao et al., 2022). K (and V backward) is transposed once per head, so that scores are
-// vectors over keys.
+// Attention in tiles of 64 queries by 128 keys: the bits of base/attention_formula.h (online softmax: Milakov and Gimelshein, 2018;
+// recomputing the probabilities backward from the saved log-sum-exp: Dao et al., 2022). K (and V backward) is transposed once per head, so
+// that scores are vectors over keys.
 #include "executor/loops/kernels/chain_tile.h"
 #include "executor/loops/kernels/draw_words.h"
 #include "executor/loops/kernels/fill_tables.h"
@@ -11,7 +11,8 @@ namespace {
 
 inline constexpr std::int64_t kQueries = 64;  // of a tile; changes no bits
 inline constexpr std::int64_t kKeys = static_cast<std::int64_t>(reduction::kKeyBlock);
-inline constexpr std::int64_t kStride = kKeys + 16;  // of rows of 128: nine cache lines, so that a column of them does not fall into one set
+inline constexpr std::int64_t kStride =
+    kKeys + 16;  // of rows of 128: nine cache lines, so that a column of them does not fall into one set
 
 /// Query rows [first, first + rows) of a tile, and what they see of key block [key, key + keys), relative to `key`.
 struct Seen {
@@ -29,8 +30,8 @@ struct Part {
   attention::KeyRange keys, seen;
 };
 
-Seen seen_by_queries(const attention::Config& config, attention::KeyRange keys_seen, std::int64_t first, std::int64_t rows, std::int64_t key,
-                     std::int64_t keys) {
+Seen seen_by_queries(const attention::Config& config, attention::KeyRange keys_seen, std::int64_t first, std::int64_t rows,
+                     std::int64_t key, std::int64_t keys) {
   Seen seen;
   for (std::int64_t r = 0; r < rows; ++r) {
     const attention::KeyRange range = attention::key_range(config, keys_seen, first + r);
@@ -98,7 +99,8 @@ bool backward_takes(const attention::Config& config, const attention::Inputs<flo
 }
 
 /// The keys that the mask leaves to query 0 when they are one run: `run`, and true.
-bool mask_run(const attention::Config& config, const attention::Inputs<float>& in, std::int64_t batch, std::int64_t head, attention::KeyRange& run) {
+bool mask_run(const attention::Config& config, const attention::Inputs<float>& in, std::int64_t batch, std::int64_t head,
+              attention::KeyRange& run) {
   const auto allowed = [&](std::int64_t j) { return in.mask.at(batch, head, 0, j) != 0; };
   std::int64_t j = 0;
   while (j < config.keys && !allowed(j)) ++j;
@@ -111,7 +113,8 @@ bool mask_run(const attention::Config& config, const attention::Inputs<float>& i
 
 bool forward_takes(const attention::Config& config, const attention::Inputs<float>& inputs, std::int64_t batch, std::int64_t head) {
   attention::KeyRange run;
-  return dense_without_bias(config, inputs) && (inputs.mask.data == nullptr || (config.queries == 1 && mask_run(config, inputs, batch, head, run)));
+  return dense_without_bias(config, inputs) &&
+         (inputs.mask.data == nullptr || (config.queries == 1 && mask_run(config, inputs, batch, head, run)));
 }
 
 /// Dropout's factors of keys [begin, end) of a row: 1 / (1 - rate) or 0. `first` is the word of key 0 of the block.
@@ -123,7 +126,8 @@ REPRISE_INLINE void draw_keep(const attention::Config& config, std::uint64_t fir
 }
 
 /// Word of key `key` for a query.
-REPRISE_INLINE std::uint64_t draw_of(const attention::Config& config, std::int64_t batch, std::int64_t head, std::int64_t query, std::int64_t key) {
+REPRISE_INLINE std::uint64_t draw_of(const attention::Config& config, std::int64_t batch, std::int64_t head, std::int64_t query,
+                                     std::int64_t key) {
   const std::int64_t element = ((batch * config.q_heads + head) * config.queries + query) * config.keys + key;
   return config.draw_offset + static_cast<std::uint64_t>(element);
 }
@@ -142,7 +146,8 @@ struct RunningRow {
   float m, l;
 };
 
-/// Turns a row of products into probabilities of the new running maximum; keys outside [begin, end) become 0. Returns what O is rescaled by.
+/// Turns a row of products into probabilities of the new running maximum; keys outside [begin, end) become 0.
+/// Returns what O is rescaled by.
 REPRISE_INLINE float softmax_block(const attention::Config& config, float* s, std::int64_t keys, std::int64_t begin, std::int64_t end,
                                    RunningRow& row) {
   const auto scale = static_cast<float>(config.scale);
@@ -167,8 +172,8 @@ REPRISE_INLINE float softmax_block(const attention::Config& config, float* s, st
   return rescale;
 }
 
-REPRISE_INLINE void forward_part(const attention::Config& config, const attention::Inputs<float>& in, const attention::View<float>& out, float* lse,
-                                 std::int64_t batch, std::int64_t head, const Part& part, float* workspace) {
+REPRISE_INLINE void forward_part(const attention::Config& config, const attention::Inputs<float>& in, const attention::View<float>& out,
+                                 float* lse, std::int64_t batch, std::int64_t head, const Part& part, float* workspace) {
   const std::int64_t kv = head / (config.q_heads / config.kv_heads);
   const std::int64_t width = config.value_width;
   float* const keys_t = workspace;
@@ -185,7 +190,8 @@ REPRISE_INLINE void forward_part(const attention::Config& config, const attentio
       const std::int64_t keys = end_key - key < kKeys ? end_key - key : kKeys;
       const Seen seen = seen_by_queries(config, part.seen, first, rows, key, keys);
       if (!seen.any) continue;
-      multiply_chains({&in.q.at(batch, head, first, 0), in.q.stride[2], 1}, {keys_t + block_of(key - first_key) * config.width, kStride}, config.width, s, kStride, rows, seen.columns);
+      multiply_chains({&in.q.at(batch, head, first, 0), in.q.stride[2], 1}, {keys_t + block_of(key - first_key) * config.width, kStride},
+                      config.width, s, kStride, rows, seen.columns);
       for (std::int64_t r = 0; r < rows; ++r) {
         if (seen.begin[r] >= seen.end[r]) continue;
         float* const row = s + r * kStride;
@@ -210,7 +216,8 @@ REPRISE_INLINE void forward_part(const attention::Config& config, const attentio
 }
 
 template <class Action>
-REPRISE_INLINE void for_each_segment(const attention::Config& config, const attention::Inputs<float>& in, std::int64_t batch, const Action& action) {
+REPRISE_INLINE void for_each_segment(const attention::Config& config, const attention::Inputs<float>& in, std::int64_t batch,
+                                     const Action& action) {
   const attention::KeyRange all{0, config.keys};
   if (in.segments == nullptr) return action(Part{0, config.queries, all, all});
   for (std::int64_t begin = 0; begin < config.keys;) {
@@ -231,8 +238,8 @@ void forward_tiles(const attention::Config& config, const attention::Inputs<floa
   for_each_segment(config, in, batch, [&](const Part& part) { forward_part(config, in, out, lse, batch, head, part, workspace); });
 }
 
-/// Turns a row of products q k and one of dout v into what multiplies dout (P, after dropout) and q and k (dS, scaled), over keys [begin, end);
-/// the others become 0.
+/// Turns a row of products q k and one of dout v into what multiplies dout (P, after dropout) and q and k (dS, scaled), over keys [begin,
+/// end); the others become 0.
 REPRISE_INLINE void probabilities_backward(const attention::Config& config, float* p, float* ds, std::int64_t keys, std::int64_t begin,
                                            std::int64_t end, float lse, float delta, std::uint64_t draw) {
   const auto scale = static_cast<float>(config.scale);
@@ -274,9 +281,10 @@ struct BackwardSpace {
   float *p, *ds, *dq;        // of a tile
 };
 
-REPRISE_INLINE void backward_part(const attention::Config& config, const attention::Inputs<float>& in, const attention::View<const float>& out,
-                                  const attention::View<const float>& dout, const float* lse, const attention::Gradients<float>& grads,
-                                  std::int64_t batch, std::int64_t kv, const Part& part, const BackwardSpace& space) {
+REPRISE_INLINE void backward_part(const attention::Config& config, const attention::Inputs<float>& in,
+                                  const attention::View<const float>& out, const attention::View<const float>& dout, const float* lse,
+                                  const attention::Gradients<float>& grads, std::int64_t batch, std::int64_t kv, const Part& part,
+                                  const BackwardSpace& space) {
   const std::int64_t group = config.q_heads / config.kv_heads;
   const std::int64_t width = config.width;
   const std::int64_t value_width = config.value_width;
@@ -321,8 +329,8 @@ REPRISE_INLINE void backward_part(const attention::Config& config, const attenti
 }
 
 void backward_tiles(const attention::Config& config, const attention::Inputs<float>& in, const attention::View<const float>& out,
-                    const attention::View<const float>& dout, const float* lse, const attention::Gradients<float>& grads, std::int64_t batch,
-                    std::int64_t kv, float* workspace) {
+                    const attention::View<const float>& dout, const float* lse, const attention::Gradients<float>& grads,
+                    std::int64_t batch, std::int64_t kv, float* workspace) {
   const std::int64_t width = config.width;
   const std::int64_t value_width = config.value_width;
   BackwardSpace space{};

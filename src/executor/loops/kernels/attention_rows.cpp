@@ -14,8 +14,8 @@ void forward(const attention::Config& config, const attention::Inputs<E>& inputs
 
 template <class E, class T>
 void backward(const attention::Config& config, const attention::Inputs<E>& inputs, const attention::View<const E>& out,
-              const attention::View<const E>& dout, const T* lse, const attention::Gradients<E>& grads, std::int64_t batch, std::int64_t kv_head,
-              T* workspace) {
+              const attention::View<const E>& dout, const T* lse, const attention::Gradients<E>& grads, std::int64_t batch,
+              std::int64_t kv_head, T* workspace) {
   attention::backward_head(config, inputs, out, dout, lse, grads, batch, kv_head, workspace);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small products of attention, read where their operands lie: C[r][c] (= or continued by) one fma chain over k of A[r][k] B[k][c], with free strides
-// for A and a row stride for B, so that the probabilities serve as P and as its transpose from one tile.
+// Small products of attention, read where their operands lie: C[r][c] (= or continued by) one fma chain over k of A[r][k] B[k][c], with
+// free strides for A and a row stride for B, so that the probabilities serve as P and as its transpose from one tile.
 #pragma once
 
 #include "executor/loops/kernels/isa.h"
@@ -60,7 +60,8 @@ REPRISE_INLINE void chain_tile(ChainA a, ChainB b, std::int64_t begin, std::int6
 
 /// kRows rows of C, any number of columns.
 template <int kRows, bool kContinue>
-REPRISE_INLINE void chain_rows(ChainA a, ChainB b, std::int64_t begin, std::int64_t end, float* c, std::int64_t c_row, std::int64_t columns) {
+REPRISE_INLINE void chain_rows(ChainA a, ChainB b, std::int64_t begin, std::int64_t end, float* c, std::int64_t c_row,
+                               std::int64_t columns) {
   constexpr std::int64_t kLanes = Vector<float>::kLanes;
   std::int64_t j = 0;
   for (; j + kChainVectors * kLanes <= columns; j += kChainVectors * kLanes) {
@@ -88,8 +89,8 @@ void multiply_chains(ChainA a, ChainB b, std::int64_t depth, float* c, std::int6
 }
 
 /// k in [first, last) for those of `count` rows that take it, one k after the other.
-void continue_singly(ChainA a, ChainB b, const std::int64_t* begin, const std::int64_t* end, std::int64_t first, std::int64_t last, float* c,
-                     std::int64_t c_row, std::int64_t count, std::int64_t columns) {
+void continue_singly(ChainA a, ChainB b, const std::int64_t* begin, const std::int64_t* end, std::int64_t first, std::int64_t last,
+                     float* c, std::int64_t c_row, std::int64_t count, std::int64_t columns) {
   for (std::int64_t r = 0; r < count; ++r) {
     const std::int64_t from = begin[r] > first ? begin[r] : first;
     const std::int64_t to = end[r] < last ? end[r] : last;
@@ -98,8 +99,8 @@ void continue_singly(ChainA a, ChainB b, const std::int64_t* begin, const std::i
 }
 
 /// Continues the chains of C; row r takes k in [begin[r], end[r]) alone.
-void continue_chains(ChainA a, ChainB b, const std::int64_t* begin, const std::int64_t* end, float* c, std::int64_t c_row, std::int64_t rows,
-                     std::int64_t columns) {
+void continue_chains(ChainA a, ChainB b, const std::int64_t* begin, const std::int64_t* end, float* c, std::int64_t c_row,
+                     std::int64_t rows, std::int64_t columns) {
   for (std::int64_t r = 0; r < rows; r += kChainRows) {
     const std::int64_t count = rows - r < kChainRows ? rows - r : kChainRows;
     std::int64_t low = begin[r];

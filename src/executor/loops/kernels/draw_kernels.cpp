@@ -9,7 +9,8 @@ namespace {
 
 template <class E, class T>
 void dropout(const E* x, E* y, T p, std::uint64_t seed, std::uint64_t first, std::size_t begin, std::size_t end) {
-  for_each_draw(seed, first, begin, end, [=](std::size_t i, std::uint32_t word) { store_element(y, i, rows::dropout(load_element(x, i), word, p)); });
+  for_each_draw(seed, first, begin, end,
+                [=](std::size_t i, std::uint32_t word) { store_element(y, i, rows::dropout(load_element(x, i), word, p)); });
 }
 
 template <class E>

@@ -7,8 +7,8 @@ namespace reprise::loops::REPRISE_ISA_LEVEL {
 namespace {
 
 template <class T>
-void adamw(const optimizer::AdamWStep<T>& given, T coefficient, const T* p, const T* g, const T* m, const T* v, T* next_p, T* next_m, T* next_v,
-           std::size_t begin, std::size_t end) {
+void adamw(const optimizer::AdamWStep<T>& given, T coefficient, const T* p, const T* g, const T* m, const T* v, T* next_p, T* next_m,
+           T* next_v, std::size_t begin, std::size_t end) {
   const optimizer::AdamWStep<T> step = given;
 #pragma GCC ivdep
   for (std::size_t i = begin; i < end; ++i) {
@@ -20,9 +20,9 @@ void adamw(const optimizer::AdamWStep<T>& given, T coefficient, const T* p, cons
 }
 
 template <class G>
-REPRISE_INLINE void adamw_master_from(const optimizer::AdamWStep<float>& given, float coefficient, const G* g, const float* m, const float* v,
-                                      const float* master, bfloat16* next_p, float* next_m, float* next_v, float* next_master,
-                                      std::size_t begin, std::size_t end) {
+REPRISE_INLINE void adamw_master_from(const optimizer::AdamWStep<float>& given, float coefficient, const G* g, const float* m,
+                                      const float* v, const float* master, bfloat16* next_p, float* next_m, float* next_v,
+                                      float* next_master, std::size_t begin, std::size_t end) {
   const optimizer::AdamWStep<float> step = given;
 #pragma GCC ivdep
   for (std::size_t i = begin; i < end; ++i) {
@@ -34,8 +34,9 @@ REPRISE_INLINE void adamw_master_from(const optimizer::AdamWStep<float>& given, 
   }
 }
 
-void adamw_master(const optimizer::AdamWStep<float>& step, float coefficient, const bfloat16* g, const float* wide, const float* m, const float* v,
-                  const float* master, bfloat16* next_p, float* next_m, float* next_v, float* next_master, std::size_t begin, std::size_t end) {
+void adamw_master(const optimizer::AdamWStep<float>& step, float coefficient, const bfloat16* g, const float* wide, const float* m,
+                  const float* v, const float* master, bfloat16* next_p, float* next_m, float* next_v, float* next_master,
+                  std::size_t begin, std::size_t end) {
   if (wide != nullptr) return adamw_master_from(step, coefficient, wide, m, v, master, next_p, next_m, next_v, next_master, begin, end);
   adamw_master_from(step, coefficient, g, m, v, master, next_p, next_m, next_v, next_master, begin, end);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Matrix products in the contract's order: k in blocks of 512, each one fma chain from +0, block sums added ascending. Blocking over rows and
-// columns (GotoBLAS: Goto and van de Geijn, 2008) changes no bits.
+// Matrix products in the contract's order: k in blocks of 512, each one fma chain from +0, block sums added ascending. Blocking over rows
+// and columns (GotoBLAS: Goto and van de Geijn, 2008) changes no bits.
 #include "executor/loops/kernels/fill_tables.h"
 #include "executor/loops/kernels/product_tile.h"
 

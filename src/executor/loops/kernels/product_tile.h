@@ -101,8 +101,8 @@ REPRISE_INLINE void pack_panel(const E* from, std::int64_t row_stride, std::int6
     if (rows == kWidth && k_stride == 1) {
       for (; first + 8 <= k; first += 8) {
         for (std::size_t r = 0; r < kWidth; r += 8) {
-          transpose_8x8(from + static_cast<std::int64_t>(r) * row_stride + static_cast<std::int64_t>(first), row_stride, to + first * kWidth + r,
-                        kWidth);
+          transpose_8x8(from + static_cast<std::int64_t>(r) * row_stride + static_cast<std::int64_t>(first), row_stride,
+                        to + first * kWidth + r, kWidth);
         }
       }
     }

@@ -71,7 +71,8 @@ REPRISE_INLINE void reduce_columns_by(std::size_t rows, std::size_t width, T* to
 }
 
 template <class E, class T>
-void reduce_columns(Reduce op, const E* x, std::size_t rows, std::size_t columns, double correction, E* y, std::size_t begin, std::size_t end) {
+void reduce_columns(Reduce op, const E* x, std::size_t rows, std::size_t columns, double correction, E* y, std::size_t begin,
+                    std::size_t end) {
   alignas(64) T total[kColumns];
   alignas(64) T mean[kColumns];
   for (std::size_t first = begin; first < end; first += kColumns) {

@@ -76,7 +76,8 @@ REPRISE_INLINE void with_weight(const E* weight, bool unit_offset, const F& f) {
 }
 
 template <class E, class T>
-void layer_norm(const E* x, const E* weight, const E* bias, T eps, E* y, T* mean, T* rstd, std::size_t n, std::size_t begin, std::size_t end) {
+void layer_norm(const E* x, const E* weight, const E* bias, T eps, E* y, T* mean, T* rstd, std::size_t n, std::size_t begin,
+                std::size_t end) {
   with_weight<E, T>(weight, false, [&](auto load_weight) {
     for (std::size_t row = begin; row < end; ++row) {
       const auto load = loader(x + row * n);
@@ -137,8 +138,8 @@ void cross_entropy(const E* x, const std::int64_t* target, const rows::CrossEntr
 }
 
 template <class E, class T>
-void cross_entropy_backward(const E* x, const std::int64_t* target, const T* lse, const T* grad, const rows::CrossEntropy<T>& options, E* dx,
-                            std::size_t classes, std::size_t begin, std::size_t end) {
+void cross_entropy_backward(const E* x, const std::int64_t* target, const T* lse, const T* grad, const rows::CrossEntropy<T>& options,
+                            E* dx, std::size_t classes, std::size_t begin, std::size_t end) {
   for (std::size_t row = begin; row < end; ++row) {
     rows::cross_entropy_backward(classes, target[row], options, lse[row], grad[row], loader(x + row * classes), storer(dx + row * classes));
   }
