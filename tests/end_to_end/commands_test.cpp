@@ -111,7 +111,8 @@ TEST(Commands, PlanNamesTheSaveListAndWarns) {
   const TemporaryDirectory folder;
   const ProgramResult dense = reprise_run({"plan", "toy-gpt", "--recompute", "ops"});
   EXPECT_NE(dense.out.find("\nsave list dense: all_reduce, "), std::string::npos) << dense.out;
-  const ProgramResult experts = reprise_run({"plan", "Mixtral-8x7B-v0.1", "--n_layers", "1", "--block_size", "32", "--recompute", "alternate"});
+  const ProgramResult experts =
+      reprise_run({"plan", "Mixtral-8x7B-v0.1", "--n_layers", "1", "--block_size", "32", "--recompute", "alternate"});
   EXPECT_NE(experts.out.find("\nsave list experts: "), std::string::npos) << experts.out;
   EXPECT_NE(experts.out.find("scatter_add"), std::string::npos) << experts.out;
   EXPECT_EQ(reprise_run({"plan", "toy-gpt", "--recompute", "full"}).out.find("save list"), std::string::npos);
@@ -122,7 +123,8 @@ TEST(Commands, PlanNamesTheSaveListAndWarns) {
   EXPECT_NE(own.err.find("names linear, silu, which no block runs"), std::string::npos) << own.err;
   put_file(file, "linear\nmatmull\n");
   expect_refusal({"bench", "toy-gpt", "--recompute", "ops:" + file}, "list.txt:2: no op is called 'matmull'; did you mean \"matmul\"?");
-  EXPECT_NE(reprise_run({"plan", "toy-gpt", "--recompute", "layers:9"}).err.find("acts on block0 alone: the model has 2 blocks"), std::string::npos);
+  EXPECT_NE(reprise_run({"plan", "toy-gpt", "--recompute", "layers:9"}).err.find("acts on block0 alone: the model has 2 blocks"),
+            std::string::npos);
 }
 
 TEST(Commands, ExplainTellsOfThePeakAndOfAValue) {
@@ -133,7 +135,8 @@ TEST(Commands, ExplainTellsOfThePeakAndOfAValue) {
   }
   const ProgramResult value = reprise_run({"explain", "toy-gpt", "gelu", "--recompute", "full"});
   EXPECT_EQ(value.status, 0) << value.err;
-  for (const char* part : {"made by gelu @transformer.h.0.mlp in forward", "in checkpoint region block0", "made again as %gelu.r1", "its storage is in use from node"}) {
+  for (const char* part : {"made by gelu @transformer.h.0.mlp in forward", "in checkpoint region block0", "made again as %gelu.r1",
+                           "its storage is in use from node"}) {
     EXPECT_NE(value.out.find(part), std::string::npos) << part << "\n" << value.out;
   }
   expect_refusal({"explain", "toy-gpt", "gelo"}, "did you mean \"gelu");
@@ -143,7 +146,8 @@ TEST(Commands, ExplainTellsOfThePeakAndOfAValue) {
 }
 
 TEST(Commands, CheckRecomputeComparesBits) {
-  const ProgramResult checked = reprise_run({"bench", "toy-gpt", "--recompute", "full", "--check_recompute", "--max_iters", "2", "--warmup_iters", "1", "--block_size", "16"});
+  const ProgramResult checked = reprise_run(
+      {"bench", "toy-gpt", "--recompute", "full", "--check_recompute", "--max_iters", "2", "--warmup_iters", "1", "--block_size", "16"});
   EXPECT_EQ(checked.status, 0) << checked.err;
   EXPECT_NE(checked.err.find("are those of recompute none, bit for bit"), std::string::npos) << checked.err;
 }
@@ -157,7 +161,9 @@ TEST(Commands, HelpVersionAndCompletion) {
     EXPECT_EQ(own.status, 0);
     EXPECT_NE(own.out.find("reprise " + std::string(command)), std::string::npos) << own.out;
   }
-  for (const char* shell : {"bash", "zsh", "fish"}) EXPECT_NE(reprise_run({"completion", shell}).out.find("max_steps"), std::string::npos) << shell;
+  for (const char* shell : {"bash", "zsh", "fish"}) {
+    EXPECT_NE(reprise_run({"completion", shell}).out.find("max_steps"), std::string::npos) << shell;
+  }
   const ProgramResult config = reprise_run({"train", "--print_config", "--learning_rate", "0.5"});
   EXPECT_NE(config.out.find("learning_rate = 0.5"), std::string::npos) << config.out;
 }
@@ -231,7 +237,8 @@ TEST(Commands, RunTraceIsTheSameOnEveryExecutorAndThreadCount) {
   };
   const ProgramResult one = with({"--threads", "1"});
   ASSERT_EQ(one.status, 0) << one.err;
-  EXPECT_TRUE(std::regex_search(one.out, std::regex("^%loss float32\\[\\]: min [0-9.]+, max [0-9.]+, mean [0-9.]+, xxh3 [0-9a-f]{16}\n"))) << one.out;
+  EXPECT_TRUE(std::regex_search(one.out, std::regex("^%loss float32\\[\\]: min [0-9.]+, max [0-9.]+, mean [0-9.]+, xxh3 [0-9a-f]{16}\n")))
+      << one.out;
   EXPECT_EQ(one.out.find("NaN"), std::string::npos);
   EXPECT_EQ(with({"--threads", "2"}).out, one.out);
   EXPECT_NE(with({"--seed", "2"}).out, one.out);
@@ -244,7 +251,8 @@ TEST(Commands, RunTraceIsTheSameOnEveryExecutorAndThreadCount) {
 
 TEST(Commands, BenchOfAModelOfFewTokensDrawsThese) {
   const TemporaryDirectory folder;
-  put_file(folder / "config.json", R"({"model_type": "reprise", "format_version": 1, "name": "few", "n_layer": 1, "n_head": 2, "n_query_groups": 1,
+  put_file(folder / "config.json",
+           R"({"model_type": "reprise", "format_version": 1, "name": "few", "n_layer": 1, "n_head": 2, "n_query_groups": 1,
       "n_embd": 16, "head_size": 8, "intermediate_size": 24, "block_size": 16, "vocab_size": 7, "padded_vocab_size": 8,
       "norm_class": "rms_norm", "mlp_class": "llama", "bias": false, "tied": false})");
   const ProgramResult result = reprise_run({"bench", folder.path().string(), "--max_iters", "2", "--warmup_iters", "1"});
@@ -254,20 +262,22 @@ TEST(Commands, BenchOfAModelOfFewTokensDrawsThese) {
 
 TEST(Commands, BenchPrintsTheContractsFiguresAndJson) {
   const TemporaryDirectory folder;
-  const std::vector<std::string> words{"bench", "--model_name", "toy-gpt", "--n_layer", "1", "--micro_batch_size", "2", "--global_batch_size", "4",
-                                       "--max_iters", "3", "--warmup_iters", "1", "--low_precision_mode", "none", "--dump", folder / "dump",
-                                       "--json", folder / "bench.json"};
+  const std::vector<std::string> words{"bench", "--model_name", "toy-gpt", "--n_layer", "1", "--micro_batch_size", "2",
+                                       "--global_batch_size", "4", "--max_iters", "3", "--warmup_iters", "1", "--low_precision_mode",
+                                       "none", "--dump", folder / "dump", "--json", folder / "bench.json"};
   const ProgramResult result = reprise_run(words);
   ASSERT_EQ(result.status, 0) << result.err;
   const std::vector<std::string> iterations = lines_of(result.err);
   ASSERT_EQ(iterations.size(), 3U) << result.err;
-  EXPECT_TRUE(std::regex_match(iterations[1], std::regex("iter 1: loss [0-9]+\\.[0-9]{4}, iter time [0-9]+\\.[0-9]{2} ms, t 64"))) << iterations[1];
+  EXPECT_TRUE(std::regex_match(iterations[1], std::regex("iter 1: loss [0-9]+\\.[0-9]{4}, iter time [0-9]+\\.[0-9]{2} ms, t 64")))
+      << iterations[1];
   for (const char* pattern :
        {"Model name: toy-gpt", "Seq Length: 64", "Micro BS: 2", "Global BS: 4", "Number of Layers: 1", "Vocabulary: 100, untied embeddings",
         "Number of parameters \\(B\\): [0-9.]+",
         "Distributed Mode: none", "Compiler: reprise", "Recompute: none", "Average iter time: [0-9.]+ ms", "Memory used: [0-9.]+ GB",
-        "Predicted memory: [0-9.]+ GB", "Peak RSS: [0-9.]+ GB", "Saved for backward size: [0-9.]+ MiB", "Saved for backward number of tensors: [1-9][0-9]*",
-        "Tokens/s: [0-9.]+", "TFLOP/s: [0-9.]+", "Model FLOP utilization: [0-9.]+ %", "Recomputed FLOPs: 0.00 %"}) {
+        "Predicted memory: [0-9.]+ GB", "Peak RSS: [0-9.]+ GB", "Saved for backward size: [0-9.]+ MiB",
+        "Saved for backward number of tensors: [1-9][0-9]*", "Tokens/s: [0-9.]+", "TFLOP/s: [0-9.]+", "Model FLOP utilization: [0-9.]+ %",
+        "Recomputed FLOPs: 0.00 %"}) {
     EXPECT_TRUE(std::regex_search(result.out, std::regex("(^|\n)" + std::string(pattern) + "\n"))) << pattern << "\n" << result.out;
   }
   const Json json = read_json(folder / "bench.json");
@@ -275,10 +285,10 @@ TEST(Commands, BenchPrintsTheContractsFiguresAndJson) {
   for (const JsonMember& member : json.members()) keys.insert(member.key);
   EXPECT_EQ(keys, (std::set<std::string>{"model_name", "seq_length", "micro_batch_size", "global_batch_size", "n_layers", "n_parameters",
                                          "distributed_mode", "compiler", "recompute", "average_iter_time_ms", "median_iter_time_ms",
-                                         "memory_used_bytes", "memory_used_gb", "predicted_memory_bytes", "predicted_memory_gb", "persistent_bytes",
-                                         "transient_bytes", "saved_for_backward_bytes", "saved_for_backward_count", "tokens_per_second", "tflops",
-                                         "model_flop_utilization_percent", "recomputed_flops_percent", "peak_rss_bytes", "compile_ms", "n_kernels",
-                                         "n_distinct_kernels", "losses", "schema_version"}));
+                                         "memory_used_bytes", "memory_used_gb", "predicted_memory_bytes", "predicted_memory_gb",
+                                         "persistent_bytes", "transient_bytes", "saved_for_backward_bytes", "saved_for_backward_count",
+                                         "tokens_per_second", "tflops", "model_flop_utilization_percent", "recomputed_flops_percent",
+                                         "peak_rss_bytes", "compile_ms", "n_kernels", "n_distinct_kernels", "losses", "schema_version"}));
   EXPECT_GT(json.find("n_kernels")->integer(), json.find("n_distinct_kernels")->integer());
   EXPECT_GE(json.find("predicted_memory_bytes")->integer(), json.find("memory_used_bytes")->integer());
   EXPECT_GT(json.find("memory_used_bytes")->integer(), json.find("persistent_bytes")->integer());

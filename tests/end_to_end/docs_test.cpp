@@ -124,7 +124,8 @@ TEST(Documents, EveryFileSaysItsLicense) {
     for (const auto& entry : std::filesystem::recursive_directory_iterator(source / folder)) {
       const std::string extension = entry.path().extension();
       const bool code = extension == ".h" || extension == ".cpp" || extension == ".cmake" || extension == ".def" || extension == ".py" ||
-                        extension == ".toml" || extension == ".md" || entry.path().filename() == "CMakeLists.txt" || std::string_view(folder) == "tools";
+                        extension == ".toml" || extension == ".md" || entry.path().filename() == "CMakeLists.txt" ||
+                        std::string_view(folder) == "tools";
       if (!entry.is_regular_file() || !code) continue;
       EXPECT_NE(get_file(entry.path()).substr(0, 200).find("SPDX-License-Identifier: Apache-2.0"), std::string::npos) << entry.path();
     }

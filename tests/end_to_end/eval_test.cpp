@@ -22,9 +22,12 @@ class Eval : public testing::Test {
   static void SetUpTestSuite() {
     folder_ = new TemporaryDirectory;
     put_file(*folder_ / "text.txt", sample_text(300));
-    put_file(*folder_ / "lines.jsonl.gz", gzip_of("{\"text\": \"the first line.\"}\n{\"text\": \"and a second one\"}\n{\"prompt\": \"ask\", \"completion\": \"tell\"}\n"));
-    const ProgramResult trained = reprise_run({"train", "toy-llama", "--data", at("text.txt"), "--tokenizer", "bpe:300", "--out", at("run"), "--threads", "1",
-                                               "--max_steps", "6", "--save_interval", "3", "--micro_batch_size", "4", "--quiet"});
+    put_file(
+        *folder_ / "lines.jsonl.gz",
+        gzip_of("{\"text\": \"the first line.\"}\n{\"text\": \"and a second one\"}\n{\"prompt\": \"ask\", \"completion\": \"tell\"}\n"));
+    const ProgramResult trained =
+        reprise_run({"train", "toy-llama", "--data", at("text.txt"), "--tokenizer", "bpe:300", "--out", at("run"), "--threads", "1",
+                     "--max_steps", "6", "--save_interval", "3", "--micro_batch_size", "4", "--quiet"});
     ASSERT_EQ(trained.status, 0) << trained.err;
   }
   static void TearDownTestSuite() {
@@ -132,7 +135,8 @@ TEST_F(Eval, RefusesWhatItCannotDo) {
   expect_refusal(eval({}, "nowhere"), "there is no such folder; give a run or a model folder");
   expect_refusal(eval({}, "run", "none.txt"), "no such file");
   expect_refusal(eval({"--block_size", "128"}), "block_size must be at most the model's, 64, not 128");
-  expect_refusal(eval({"--block_size", "16", "--stride", "17"}), "stride must be at most block_size, 16, so that no token is left out, not 17");
+  expect_refusal(eval({"--block_size", "16", "--stride", "17"}),
+                 "stride must be at most block_size, 16, so that no token is left out, not 17");
   expect_refusal(eval({"--json", at("no/such/folder.json")}), "no such file or directory");
   expect_refusal(eval({"--text_field", "body"}, "run", "lines.jsonl.gz"), "lines.jsonl.gz:1: the field \"body\" is missing");
   put_file(at("one.bin"), std::string("\x07\x00", 2));
@@ -149,7 +153,8 @@ TEST_F(Eval, DataWithoutEndIsRefused) {
   const auto shell = [](const std::string& script) { return run_program({"/bin/sh", "-c", script}); };
   const std::string train = std::string(REPRISE_BINARY) + " train toy-gpt --out " + at("endless") + " --data ";
   expect_refusal(shell(train + "/dev/zero"), "/dev/zero is a device, which need not end");
-  expect_refusal(shell("cat /dev/zero | " + train + "-"), "standard input is not text: give plain UTF-8 text; it holds a zero byte, at offset 0");
+  expect_refusal(shell("cat /dev/zero | " + train + "-"),
+                 "standard input is not text: give plain UTF-8 text; it holds a zero byte, at offset 0");
   EXPECT_FALSE(std::filesystem::exists(at("endless")));
 }
 
@@ -159,8 +164,9 @@ TEST_F(Eval, TrainTakesFoldersPackedAndResumes) {
   put_file(at("data/b.jsonl.zst"), zstd_of("{\"prompt\": \"the cat\", \"completion\": \" sees a dog\"}\n{\"text\": \"one bird hears\"}\n"));
   put_file(at("data/.hidden"), "x");
   const auto train = [&](const std::string& out, std::vector<std::string> more) {
-    std::vector<std::string> words{"train", "toy-llama", "--data", at("data"), "--out", at(out), "--threads", "1", "--micro_batch_size", "2", "--tokenizer",
-                                   "bpe:280", "--pack_documents", "--max_steps", "6"};
+    std::vector<std::string> words{
+        "train", "toy-llama",   "--data",  at("data"),         "--out",       at(out), "--threads", "1", "--micro_batch_size",
+        "2",     "--tokenizer", "bpe:280", "--pack_documents", "--max_steps", "6"};
     words.insert(words.end(), more.begin(), more.end());
     return reprise_run(words);
   };

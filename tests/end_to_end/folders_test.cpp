@@ -23,8 +23,8 @@ class Folders : public testing::Test {
   static void SetUpTestSuite() {
     folder_ = new TemporaryDirectory;
     put_file(*folder_ / "text.txt", sample_text(200));
-    const ProgramResult run = reprise_run({"train", "--data", at("text.txt"), "--out", at("run"), "toy-llama", "--max_steps", "6", "--save_interval", "3",
-                                           "--micro_batch_size", "2", "--block_size", "32", "--quiet"});
+    const ProgramResult run = reprise_run({"train", "--data", at("text.txt"), "--out", at("run"), "toy-llama", "--max_steps", "6",
+                                           "--save_interval", "3", "--micro_batch_size", "2", "--block_size", "32", "--quiet"});
     ASSERT_EQ(run.status, 0) << run.err;
   }
   static void TearDownTestSuite() { delete folder_; }
@@ -64,7 +64,8 @@ TEST_F(Folders, ExportsARun) {
 }
 
 TEST_F(Folders, ExportsTypesAndShards) {
-  const ProgramResult exported = reprise_run({"export", at("run"), "--out", at("small"), "--dtype", "bfloat16", "--max_shard_size", "60kB"});
+  const ProgramResult exported =
+      reprise_run({"export", at("run"), "--out", at("small"), "--dtype", "bfloat16", "--max_shard_size", "60kB"});
   ASSERT_EQ(exported.status, 0) << exported.err;
   EXPECT_FALSE(fs::exists(at("small/model.safetensors")));
   const Json index = read_json(at("small/model.safetensors.index.json"));
@@ -90,12 +91,15 @@ TEST_F(Folders, ExportsACheckpoint) {
 
 TEST_F(Folders, WhatIsThereIsNotReplacedUnasked) {
   ASSERT_EQ(reprise_run({"export", at("run"), "--out", at("there")}).status, 0);
-  expect_refusal({"export", at("run"), "--out", at("there")}, "the folder holds a model; choose another --out, or replace it with --overwrite");
+  expect_refusal({"export", at("run"), "--out", at("there")},
+                 "the folder holds a model; choose another --out, or replace it with --overwrite");
   EXPECT_EQ(reprise_run({"export", at("run"), "--out", at("there"), "--overwrite"}).status, 0);
-  expect_refusal({"export", at("run"), "--out", at("run"), "--overwrite"}, "the folder is not empty and no model folder, so it is left alone");
+  expect_refusal({"export", at("run"), "--out", at("run"), "--overwrite"},
+                 "the folder is not empty and no model folder, so it is left alone");
   fs::create_directory(at("mine"));
   put_file(at("mine/letter.txt"), "dear");
-  expect_refusal({"export", at("run"), "--out", at("mine"), "--overwrite"}, "the folder is not empty and no model folder, so it is left alone");
+  expect_refusal({"export", at("run"), "--out", at("mine"), "--overwrite"},
+                 "the folder is not empty and no model folder, so it is left alone");
   expect_refusal({"export", at("run"), "--out", at("text.txt")}, "out is a file; choose another folder");
   expect_refusal({"export", at("run")}, "export needs --out DIR");
   expect_refusal({"export", at("nowhere"), "--out", at("x")}, "there is no such folder; give a run or a model folder");
@@ -105,10 +109,11 @@ TEST_F(Folders, TrainingOnKeepsTheFolderAsItWas) {
   ASSERT_EQ(reprise_run({"export", at("run"), "--out", at("origin"), "--dtype", "float16", "--max_shard_size", "60kB"}).status, 0);
   put_file(at("origin/generation_config.json"), "{\"eos_token_id\": 3}");
   put_file(at("origin/tokenizer_config.json"), "{\"kept\": true}");
-  const ProgramResult tuned = reprise_run({"train", "--data", at("text.txt"), "--out", at("tuned"), "--init_from", at("origin"), "--max_steps", "2",
-                                           "--micro_batch_size", "2", "--block_size", "16", "--quiet"});
+  const ProgramResult tuned = reprise_run({"train", "--data", at("text.txt"), "--out", at("tuned"), "--init_from", at("origin"),
+                                           "--max_steps", "2", "--micro_batch_size", "2", "--block_size", "16", "--quiet"});
   ASSERT_EQ(tuned.status, 0) << tuned.err;
-  for (const char* name : {"config.json", "tokenizer.json", "tokenizer_config.json", "generation_config.json", "model.safetensors.index.json"}) {
+  for (const char* name :
+       {"config.json", "tokenizer.json", "tokenizer_config.json", "generation_config.json", "model.safetensors.index.json"}) {
     EXPECT_EQ(get_file(at("tuned/model/") + name), get_file(at("origin/") + name)) << name;
   }
   EXPECT_EQ(read_json(at("tuned/model/config.json")).find("max_position_embeddings")->integer(), 32);
@@ -128,15 +133,20 @@ TEST_F(Folders, UnknownKeys) {
   Json config = read_json(at("noted/config.json"));
   config.set("house_note", "x");
   put_file(at("noted/config.json"), write_json(config));
-  const std::string phrase = "key \"house_note\" is not known and may change the model; if it does not, give --ignore_config_keys house_note";
-  for (const std::vector<std::string>& words :
-       {std::vector<std::string>{"generate", at("noted"), "--prompt", "the "}, {"models", at("noted")}, {"trace", at("noted")}, {"bench", at("noted")},
-        {"export", at("noted"), "--out", at("x")}, {"train", "--data", at("text.txt"), "--out", at("x"), "--init_from", at("noted")}}) {
+  const std::string phrase =
+      "key \"house_note\" is not known and may change the model; if it does not, give --ignore_config_keys house_note";
+  for (const std::vector<std::string>& words : {std::vector<std::string>{"generate", at("noted"), "--prompt", "the "},
+                                                {"models", at("noted")},
+                                                {"trace", at("noted")},
+                                                {"bench", at("noted")},
+                                                {"export", at("noted"), "--out", at("x")},
+                                                {"train", "--data", at("text.txt"), "--out", at("x"), "--init_from", at("noted")}}) {
     expect_refusal(words, phrase);
   }
   EXPECT_EQ(text_of(at("noted"), {"--ignore_config_keys", "house_note"}), text_of(at("run")));
-  const std::vector<std::string> tune{"train", "--data", at("text.txt"), "--out", at("noted-run"), "--init_from", at("noted"), "--max_steps", "1",
-                                      "--micro_batch_size", "2", "--ignore_config_keys", "house_note", "--quiet"};
+  const std::vector<std::string> tune{
+      "train",       "--data", at("text.txt"),       "--out", at("noted-run"),        "--init_from", at("noted"),
+      "--max_steps", "1",      "--micro_batch_size", "2",     "--ignore_config_keys", "house_note",  "--quiet"};
   const ProgramResult tuned = reprise_run(tune);
   EXPECT_EQ(tuned.status, 0) << tuned.err;
   EXPECT_EQ(read_json(at("noted-run/model/config.json")).find("house_note")->string(), "x");

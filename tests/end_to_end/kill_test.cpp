@@ -61,7 +61,8 @@ class KillTest : public ::testing::Test {
   Arguments fresh(std::string_view name, int threads) const {
     return {"train", "--model", "toy-gpt", "--data", (folder_.path() / "text.txt").string(), "--out", run_path(name).string(),
             "--block_size", "32", "--micro_batch_size", "2", "--global_batch_size", "4", "--max_steps", "24", "--save_interval", "2",
-            "--eval_interval", "8", "--log_interval", "1", "--dropout", "0.1", "--quiet", "--overwrite", "--threads", std::to_string(threads)};
+            "--eval_interval", "8", "--log_interval", "1", "--dropout", "0.1", "--quiet", "--overwrite", "--threads",
+            std::to_string(threads)};
   }
   /// Continues the run, or starts it where the kill came before there was one.
   Arguments again(std::string_view name, int threads) const {

@@ -27,8 +27,9 @@ class Streams : public ::testing::Test {
 
   /// `train` of a few steps into `out`, as words for a shell.
   std::string train(const std::string& out, const std::string& data, const std::string& steps = "2") const {
-    return std::string(REPRISE_BINARY) + " train --model toy-gpt --threads 1 --micro_batch_size 2 --eval_batches 1 --log_interval 1 --max_steps " + steps +
-           " --data " + data + " --out " + at(out);
+    return std::string(REPRISE_BINARY) +
+           " train --model toy-gpt --threads 1 --micro_batch_size 2 --eval_batches 1 --log_interval 1 --max_steps " + steps + " --data " +
+           data + " --out " + at(out);
   }
   std::string cat() const { return std::string("cat ") + at("text.txt") + " | "; }
   static ProgramResult shell(const std::string& command) { return run_program({"/bin/sh", "-c", command}); }
@@ -68,7 +69,8 @@ TEST_F(Streams, ReaderOfTheProgressGoesAway) {
 TEST_F(Streams, StandardOutputIsFull) {
   ASSERT_EQ(shell(train("run", at("text.txt"))).status, 0);
   for (const char* mode : {"--stream", "--no_stream"}) {
-    const ProgramResult result = shell(std::string(REPRISE_BINARY) + " generate " + at("run") + " --max_new_tokens 4 --quiet " + mode + " >/dev/full");
+    const ProgramResult result =
+        shell(std::string(REPRISE_BINARY) + " generate " + at("run") + " --max_new_tokens 4 --quiet " + mode + " >/dev/full");
     EXPECT_EQ(result.status, 2);
     EXPECT_NE(result.err.find("cannot write standard output: no space left on device"), std::string::npos) << result.err;
   }
@@ -103,15 +105,17 @@ TEST_F(Streams, StoppedBeforeTheFirstStep) {
     program.send(number);
     const ProgramResult result = program.wait();
     EXPECT_EQ(result.status, 128 + number) << result.err;
-    EXPECT_NE(result.err.find("interrupted before the first step; continue with: reprise train --resume " + at("run")), std::string::npos) << result.err;
+    EXPECT_NE(result.err.find("interrupted before the first step; continue with: reprise train --resume " + at("run")), std::string::npos)
+        << result.err;
     ::close(writer);
     fs::remove_all(at("run"));
   }
 }
 
 TEST_F(Streams, TheTerminalGoesAway) {
-  const std::vector<std::string> words{REPRISE_BINARY, "train", "--model", "toy-gpt", "--threads", "1", "--micro_batch_size", "2", "--val_data", "0",
-                                       "--log_interval", "1", "--max_steps", "1000000", "--data", at("text.txt"), "--out", at("run")};
+  const std::vector<std::string> words{REPRISE_BINARY, "train", "--model", "toy-gpt", "--threads", "1", "--micro_batch_size", "2",
+                                       "--val_data", "0", "--log_interval", "1", "--max_steps", "1000000", "--data", at("text.txt"),
+                                       "--out", at("run")};
   RunningProgram program(words);
   ASSERT_TRUE(program.wait_for_err("step  "));
   program.send(SIGHUP);

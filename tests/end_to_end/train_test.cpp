@@ -23,8 +23,9 @@ class Train : public ::testing::Test {
   void SetUp() override { put_file(folder_ / "text.txt", sample_text(400)); }
 
   std::vector<std::string> words(const std::string& out, std::vector<std::string> more) const {
-    std::vector<std::string> all{"train", "--data", folder_ / "text.txt", "--out", folder_ / out, "--micro_batch_size", "4", "--block_size", "32",
-                                 "--eval_batches", "4", "--log_interval", "1"};
+    std::vector<std::string> all{
+        "train",          "--data", folder_ / "text.txt", "--out", folder_ / out, "--micro_batch_size", "4", "--block_size", "32",
+        "--eval_batches", "4",      "--log_interval",     "1"};
     all.insert(all.end(), more.begin(), more.end());
     return all;
   }
@@ -48,16 +49,19 @@ std::vector<double> losses_of(const std::string& lines) {
 }
 
 TEST_F(Train, LearnsAndLeavesARunThatWrites) {
-  const ProgramResult trained = reprise_run(words("run", {"toy-gpt", "--max_steps", "60", "--learning_rate", "0.01", "--sample_interval", "40"}));
+  const ProgramResult trained =
+      reprise_run(words("run", {"toy-gpt", "--max_steps", "60", "--learning_rate", "0.01", "--sample_interval", "40"}));
   ASSERT_EQ(trained.status, 0) << trained.err;
   // The first screen.
-  EXPECT_TRUE(std::regex_search(trained.err, std::regex("^data    text\\.txt: [0-9.]+ kB, [0-9]+ characters; [0-9]+ train, [0-9]+ validation tokens\n"
-                                                        "model   2 layers × 64, [0-9.]+ k parameters; float32, [0-9]+ threads? \\([A-Z0-9.-]+\\)\n"
-                                                        "memory  predicted [0-9.]+ [kMG]B \\([0-9.]+ [MG]B available\\) · recompute auto \\(default\\)\nstep ")))
+  EXPECT_TRUE(std::regex_search(
+      trained.err, std::regex("^data    text\\.txt: [0-9.]+ kB, [0-9]+ characters; [0-9]+ train, [0-9]+ validation tokens\n"
+                              "model   2 layers × 64, [0-9.]+ k parameters; float32, [0-9]+ threads? \\([A-Z0-9.-]+\\)\n"
+                              "memory  predicted [0-9.]+ [kMG]B \\([0-9.]+ [MG]B available\\) · recompute auto \\(default\\)\nstep ")))
       << trained.err;
   EXPECT_NE(trained.err.find("sample at step 40: "), std::string::npos) << trained.err;
   EXPECT_TRUE(std::regex_search(trained.out, std::regex("^validation loss [0-9.]+ after 60 steps; model in "))) << trained.out;
-  for (const char* name : {"config.toml", "plan.txt", "metrics.jsonl", "metrics.csv", "log.txt", "latest", "model/config.json", "model/tokenizer.json"}) {
+  for (const char* name :
+       {"config.toml", "plan.txt", "metrics.jsonl", "metrics.csv", "log.txt", "latest", "model/config.json", "model/tokenizer.json"}) {
     EXPECT_TRUE(fs::exists(at("run/" + std::string(name)))) << name;
   }
   const std::vector<double> losses = losses_of(file("run/metrics.jsonl"));
@@ -117,15 +121,17 @@ TEST_F(Train, InterruptedRunGoesOnToTheSameBits) {
 TEST_F(Train, SecondStageStartsFromAModelFolder) {
   ASSERT_EQ(reprise_run(words("first", {"toy-gpt", "--max_steps", "30", "--learning_rate", "0.01"})).status, 0);
   // Tokenizer and structure come with the weights; the loss goes on from where it was.
-  const ProgramResult second = reprise_run(words("second", {"--init_from", at("first/model"), "--max_steps", "2", "--learning_rate", "0.0001"}));
+  const ProgramResult second =
+      reprise_run(words("second", {"--init_from", at("first/model"), "--max_steps", "2", "--learning_rate", "0.0001"}));
   ASSERT_EQ(second.status, 0) << second.err;
   EXPECT_LT(losses_of(file("second/metrics.jsonl")).front(), losses_of(file("first/metrics.jsonl")).front() - 0.5);
   EXPECT_EQ(file("second/model/tokenizer.json"), file("first/model/tokenizer.json"));
 }
 
 TEST_F(Train, BytePairsAccumulationAndBfloat16) {
-  const ProgramResult trained = reprise_run(words("run", {"toy-neox", "--tokenizer", "bpe:300", "--global_batch_size", "8", "--dtype", "bfloat16",
-                                                          "--epochs", "0.5", "--schedule", "wsd", "--trainable", "*attn*,*mlp*"}));
+  const ProgramResult trained =
+      reprise_run(words("run", {"toy-neox", "--tokenizer", "bpe:300", "--global_batch_size", "8", "--dtype", "bfloat16", "--epochs", "0.5",
+                                "--schedule", "wsd", "--trainable", "*attn*,*mlp*"}));
   ASSERT_EQ(trained.status, 0) << trained.err;
   EXPECT_NE(trained.err.find("300 tokens in the vocabulary"), std::string::npos) << trained.err;
   EXPECT_NE(trained.err.find("; bfloat16, "), std::string::npos) << trained.err;

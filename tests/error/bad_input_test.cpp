@@ -37,8 +37,10 @@ class BadInput : public ::testing::Test {
   static std::string path(const std::string& name) { return *folder_ / name; }
 
   /// A run of one step in `out`, quick where nothing goes wrong.
-  static std::vector<std::string> train_words(const std::string& out, std::vector<std::string> more = {}, const std::string& text = "text.txt") {
-    std::vector<std::string> words{"train", "--data", path(text), "--out", path(out), "--model", "toy-gpt", "--threads", "1", "--eval_batches", "1"};
+  static std::vector<std::string> train_words(const std::string& out, std::vector<std::string> more = {},
+                                              const std::string& text = "text.txt") {
+    std::vector<std::string> words{"train",   "--data",    path(text), "--out",          path(out), "--model",
+                                   "toy-gpt", "--threads", "1",        "--eval_batches", "1"};
     if (std::find(more.begin(), more.end(), "--micro_batch_size") == more.end()) words.insert(words.end(), {"--micro_batch_size", "2"});
     words.insert(words.end(), more.begin(), more.end());
     return words;
@@ -77,7 +79,8 @@ TEST_F(BadInput, TextIsOfAnotherEncoding) {
 
 TEST_F(BadInput, TextIsShorterThanABlock) {
   put_file(path("short.txt"), "a few words");
-  expect_train_refusal({"--val_data", "0"}, "the training text is shorter than a block: 11 tokens, and a block of 64 needs 65", "short.txt");
+  expect_train_refusal({"--val_data", "0"}, "the training text is shorter than a block: 11 tokens, and a block of 64 needs 65",
+                       "short.txt");
 }
 
 TEST_F(BadInput, ShardIsCutShort) {
@@ -97,7 +100,9 @@ TEST_F(BadInput, ModelIsUnknown) {
   expect_refusal({"generate", path("nowhere")}, "there is no such folder; give a run or a model folder");
 }
 
-TEST_F(BadInput, BlockIsOverTheModels) { expect_train_refusal({"--block_size", "65"}, "block_size is over what toy-gpt can take; give at most 64, not 65"); }
+TEST_F(BadInput, BlockIsOverTheModels) {
+  expect_train_refusal({"--block_size", "65"}, "block_size is over what toy-gpt can take; give at most 64, not 65");
+}
 
 TEST_F(BadInput, VocabularyIsLargerThanTheModels) {
   expect_train_refusal({"--init_from", path("good/model"), "--tokenizer", "bpe:300"}, "the tokenizer's vocabulary is larger than");
@@ -164,8 +169,9 @@ TEST_F(BadWeights, FileIsCutShort) {
 }
 
 TEST_F(BadWeights, TensorsOverlap) {
-  expect_header_refusal([](Json& header) { entry(header, "h.0.ln_1.bias", "data_offsets") = entry(header, "h.0.ln_1.weight", "data_offsets"); },
-                        "overlap those of tensor");
+  expect_header_refusal(
+      [](Json& header) { entry(header, "h.0.ln_1.bias", "data_offsets") = entry(header, "h.0.ln_1.weight", "data_offsets"); },
+      "overlap those of tensor");
 }
 
 TEST_F(BadWeights, DtypeIsWrong) {
@@ -221,7 +227,8 @@ TEST_F(BadInput, RunExists) {
 }
 
 TEST_F(BadInput, ResumedRunChangesWhatItMayNot) {
-  expect_refusal({"train", "--resume", path("good"), "--learning_rate", "0.5", "--seed", "4"}, "a resumed run may not change learning_rate, seed");
+  expect_refusal({"train", "--resume", path("good"), "--learning_rate", "0.5", "--seed", "4"},
+                 "a resumed run may not change learning_rate, seed");
   expect_refusal({"train", "--resume", path("nowhere")}, "no such file");
 }
 
@@ -277,7 +284,8 @@ TEST_F(BadInput, ReplacedRunIsNotReadFrom) {
   fs::copy(path("good"), path("source"), fs::copy_options::recursive | fs::copy_options::copy_symlinks);
   const std::string inside = " lies in the run that overwrite replaces; copy it to another place, or give another --out: ";
   const auto refuse = [&](const std::string& option, const std::string& file, const std::string& prefix = "") {
-    expect_refusal(train_words("source", {"--overwrite", "--" + option, prefix + path("source/" + file)}), option + inside + path("source/" + file));
+    expect_refusal(train_words("source", {"--overwrite", "--" + option, prefix + path("source/" + file)}),
+                   option + inside + path("source/" + file));
   };
   refuse("recompute", "recompute_plan.txt", "file:");
   refuse("init_from", "model");
@@ -303,11 +311,14 @@ TEST_F(BadInput, TwoRunsInOneFolder) {
 TEST_F(BadInput, FolderIsReadOnly) {
   if (::geteuid() != 0) GTEST_SKIP() << "only root can start a process of another user";
   constexpr uid_t kNobody = 65534;
-  fs::permissions(folder_->path(), fs::perms::owner_all | fs::perms::group_read | fs::perms::group_exec | fs::perms::others_read | fs::perms::others_exec);
+  fs::permissions(folder_->path(),
+                  fs::perms::owner_all | fs::perms::group_read | fs::perms::group_exec | fs::perms::others_read | fs::perms::others_exec);
   std::vector<std::string> words = train_words("forbidden/run", {"--max_steps", "1"});
   words.insert(words.begin(), REPRISE_BINARY);
   const ProgramResult result = RunningProgram(words, kNobody).wait();
-  if (result.status == 125 || result.status == 126 || result.status == 127) GTEST_SKIP() << "the program cannot be run as another user here";
+  if (result.status == 125 || result.status == 126 || result.status == 127) {
+    GTEST_SKIP() << "the program cannot be run as another user here";
+  }
   expect_refusal(result, "permission denied; choose a path you have access to");
 }
 
@@ -316,7 +327,8 @@ TEST_F(BadInput, MemoryDoesNotSuffice) {
                  "bytes); this fits: reprise bench pythia-160m --n_layers 1 --block_size 512 --micro_batch_size ");
   const ProgramResult result = reprise_run(train_words("bad", {"--micro_batch_size", "8388608", "--quiet"}));
   EXPECT_EQ(result.status, 2);
-  for (const char* phrase : {"not enough memory for training: ", " needed, ", " available ", "this fits: the same command with --micro_batch_size "}) {
+  for (const char* phrase :
+       {"not enough memory for training: ", " needed, ", " available ", "this fits: the same command with --micro_batch_size "}) {
     EXPECT_NE(result.err.find(phrase), std::string::npos) << phrase << "\n" << result.err;
   }
 }

@@ -29,13 +29,16 @@ TEST_F(Limits, ThreadsThatCannotAllBeStarted) {
   ASSERT_EQ(shell("true", "run-trace " + at("t.txt") + " --threads 2").status, 0);
   // A stack takes some megabytes of addresses: hundreds of threads are made, not thousands.
   expect_refusal(shell("ulimit -s 8192; ulimit -v 3000000", "run-trace " + at("t.txt") + " --threads 4096"),
-                 "cannot start 4096 threads: Resource temporarily unavailable; use fewer with --threads / ExecutionOptions::threads or raise the limit", 4);
+                 "cannot start 4096 threads: Resource temporarily unavailable; use fewer with --threads / ExecutionOptions::threads "
+                 "or raise the limit",
+                 4);
 }
 #endif
 
 TEST_F(Limits, FilesThatMayNotGrow) {
   put_file(at("text.txt"), sample_text(300));
-  const std::string train = "train --quiet --model toy-gpt --threads 1 --max_steps 1 --val_data 0 --data " + at("text.txt") + " --out " + at("run");
+  const std::string train =
+      "train --quiet --model toy-gpt --threads 1 --max_steps 1 --val_data 0 --data " + at("text.txt") + " --out " + at("run");
   const ProgramResult result = shell("ulimit -f 100", train);  // some tens of kilobytes: less than the weights
   expect_refusal(result, "the file is too large; raise the limit (ulimit -f), or use a file system that takes larger files");
 }

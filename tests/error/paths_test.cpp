@@ -58,7 +58,9 @@ TEST_F(Paths, FolderMayNotBeLookedInto) {
   for (std::vector<std::string>& words : commands_with(at("closed"), at("text.txt"), open_to_all / "out")) {
     words.insert(words.begin(), REPRISE_BINARY);
     const ProgramResult result = RunningProgram(words, kNobody).wait();
-    if (result.status == 125 || result.status == 126 || result.status == 127) GTEST_SKIP() << "the program cannot be run as another user here";
+    if (result.status == 125 || result.status == 126 || result.status == 127) {
+      GTEST_SKIP() << "the program cannot be run as another user here";
+    }
     SCOPED_TRACE(words[1]);
     expect_refusal(result, "cannot read " + at("closed/"));
     expect_refusal(result, "permission denied; choose a path you have access to");
@@ -66,11 +68,12 @@ TEST_F(Paths, FolderMayNotBeLookedInto) {
 }
 
 TEST_F(Paths, DevicesNeedNotEnd) {
-  for (const std::vector<std::string>& words : {std::vector<std::string>{"run-trace", "/dev/zero"},
-                                                {"plan", "toy-gpt", "--recompute", "ops:/dev/zero"},
-                                                {"plan", "toy-gpt", "--recompute", "file:/dev/zero"},
-                                                {"train", "--config", "/dev/zero"},
-                                                {"train", "--data", at("text.txt"), "--out", at("bad"), "--model", "toy-gpt", "--tokenizer", "/dev/zero"}}) {
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"run-trace", "/dev/zero"},
+        {"plan", "toy-gpt", "--recompute", "ops:/dev/zero"},
+        {"plan", "toy-gpt", "--recompute", "file:/dev/zero"},
+        {"train", "--config", "/dev/zero"},
+        {"train", "--data", at("text.txt"), "--out", at("bad"), "--model", "toy-gpt", "--tokenizer", "/dev/zero"}}) {
     SCOPED_TRACE(words.back());
     expect_refusal(words, "/dev/zero is a device, which need not end: copy what is wanted of it to a file");
   }
@@ -78,7 +81,9 @@ TEST_F(Paths, DevicesNeedNotEnd) {
 }
 
 TEST_F(Paths, TemporaryFolderIsMissing) {
-  ASSERT_EQ(reprise_run({"train", "--data", at("text.txt"), "--out", at("good"), "--model", "toy-gpt", "--threads", "1", "--max_steps", "1"}).status, 0);
+  const ProgramResult trained =
+      reprise_run({"train", "--data", at("text.txt"), "--out", at("good"), "--model", "toy-gpt", "--threads", "1", "--max_steps", "1"});
+  ASSERT_EQ(trained.status, 0) << trained.err;
   const std::string eval = std::string(REPRISE_BINARY) + " eval " + at("good") + " --threads 1 --quiet --data ";
   const ProgramResult plain = run_program({"/bin/sh", "-c", "TMPDIR=/nonexistent " + eval + at("text.txt")});
   EXPECT_EQ(plain.status, 0) << plain.err;

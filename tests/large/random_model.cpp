@@ -29,7 +29,9 @@ class RandomWeights final : public ParameterSource {
  public:
   RandomWeights(const GptConfig& config, DType dtype) : dtype_(dtype) {
     std::uint64_t seed = 0;
-    for (const NamedParameter& p : Gpt(config).parameters()) parameters_.emplace(p.name, Parameter{++seed, SourceTensor{"", "", {}, p.shape.extents()}.width()});
+    for (const NamedParameter& p : Gpt(config).parameters()) {
+      parameters_.emplace(p.name, Parameter{++seed, SourceTensor{"", "", {}, p.shape.extents()}.width()});
+    }
   }
 
   DType dtype(const std::string&) const override { return dtype_; }

@@ -89,7 +89,8 @@ TEST_P(Contract, LoopsEqualTheInterpreter) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Steps, Contract,
-                         ::testing::Values(ContractCase{.name = "gpt", .model = "toy-gpt"}, ContractCase{.name = "neox", .model = "toy-neox"},
+                         ::testing::Values(ContractCase{.name = "gpt", .model = "toy-gpt"},
+                                           ContractCase{.name = "neox", .model = "toy-neox"},
                                            ContractCase{.name = "llama", .model = "toy-llama"},
                                            ContractCase{.name = "dropout", .model = "toy-gpt", .dropout = 0.2},
                                            ContractCase{.name = "float64", .model = "toy-llama", .dtype = DType::float64},

@@ -56,7 +56,8 @@ std::vector<HostTensor> moved_by(std::vector<HostTensor> inputs, std::size_t mov
 }
 
 /// Five points (Abramowitz and Stegun, 25.3.6).
-double directional_derivative(const Trace& trace, const std::vector<HostTensor>& inputs, std::size_t moved, const std::vector<double>& direction) {
+double directional_derivative(const Trace& trace, const std::vector<HostTensor>& inputs, std::size_t moved,
+                              const std::vector<double>& direction) {
   constexpr double h = test::kFivePointStep;
   const auto at = [&](double steps) { return loss_at(trace, moved_by(inputs, moved, direction, steps * h)); };
   return (8 * (at(1) - at(-1)) - (at(2) - at(-2))) / (12 * h);
@@ -79,7 +80,8 @@ TEST(RandomProgram, GradientsAgreeWithFiniteDifferences) {
     PassOptions options;
     options.compare = true;
     options.seed = seed;
-    const Trace simple = run_passes(joint.trace, std::vector{find_pass("simplify"), find_pass("cse"), find_pass("dce"), find_pass("renumber")}, options);
+    const Trace simple =
+        run_passes(joint.trace, std::vector{find_pass("simplify"), find_pass("cse"), find_pass("dce"), find_pass("renumber")}, options);
     const std::vector<HostTensor> results = interpret(simple, inputs);
     EXPECT_EQ(results[0].number(), loss_at(program, inputs)) << "the joint trace has another loss\n" << print_trace(program);
     for (std::size_t w = 0; w < wrt.size(); ++w) {
@@ -93,7 +95,8 @@ TEST(RandomProgram, GradientsAgreeWithFiniteDifferences) {
         size += std::abs(gradient[i]);
       }
       const double found = directional_derivative(program, inputs, places[w], direction);
-      EXPECT_NEAR(found, expected, test::difference_tolerance() * size) << "gradient of %" << pure[wrt[w]].name << "\n" << print_trace(program) << print_trace(joint.trace);
+      EXPECT_NEAR(found, expected, test::difference_tolerance() * size)
+          << "gradient of %" << pure[wrt[w]].name << "\n" << print_trace(program) << print_trace(joint.trace);
     }
   });
 }

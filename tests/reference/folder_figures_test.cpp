@@ -67,7 +67,9 @@ TEST(FigureFolders, AreOfEveryFamily) {
   std::set<std::string_view> types;
   for (const FolderFigure& figure : kFolderFigures) {
     for (const FamilyRow& row : family_table()) {
-      if (std::string_view(figure.config).find("\"model_type\": \"" + std::string(row.model_type) + "\"") != std::string_view::npos) types.insert(row.model_type);
+      if (std::string_view(figure.config).find("\"model_type\": \"" + std::string(row.model_type) + "\"") != std::string_view::npos) {
+        types.insert(row.model_type);
+      }
     }
   }
   EXPECT_EQ(types.size(), family_table().size());

@@ -53,10 +53,12 @@ double largest(const std::vector<double>& values) {
 
 /// Requires |actual - expected| <= bound * scale(expected).
 template <class Scale>
-void expect_near(const std::vector<double>& actual, const std::vector<double>& expected, double bound, const Scale& scale, const std::string& what) {
+void expect_near(const std::vector<double>& actual, const std::vector<double>& expected, double bound, const Scale& scale,
+                 const std::string& what) {
   ASSERT_EQ(actual.size(), expected.size()) << what;
   for (std::size_t i = 0; i < actual.size(); ++i) {
-    ASSERT_LE(std::abs(actual[i] - expected[i]), bound * scale(expected[i])) << what << " element " << i << ": " << actual[i] << ", expected " << expected[i];
+    ASSERT_LE(std::abs(actual[i] - expected[i]), bound * scale(expected[i]))
+        << what << " element " << i << ": " << actual[i] << ", expected " << expected[i];
   }
 }
 
@@ -74,7 +76,9 @@ struct HfReference {
     const SafetensorsTensor& rows = *values.find(tokens);
     return {rows.shape[0], rows.shape[1], elements<std::int64_t>(rows), elements<std::int64_t>(*values.find(targets))};
   }
-  ModelFigures run(DType dtype, const Batch& batch) const { return train_three_steps(folder.config, dtype, read_parameters(*source, table), batch); }
+  ModelFigures run(DType dtype, const Batch& batch) const {
+    return train_three_steps(folder.config, dtype, read_parameters(*source, table), batch);
+  }
 
   std::filesystem::path path;
   FolderConfig folder;
@@ -110,7 +114,8 @@ void compare_gradients(const HfReference& reference, const ModelFigures& figures
     const std::vector<double> all = numbers(reference.values, "grad_stats");
     const auto row = std::find(order->items().begin(), order->items().end(), Json(tensor.name)) - order->items().begin();
     ASSERT_LT(row, static_cast<std::ptrdiff_t>(order->items().size())) << tensor.name;
-    expect_near(statistics(gradient), {all.begin() + 3 * row, all.begin() + 3 * row + 3}, bounds.statistics, above_one, "grad_stats of " + tensor.name);
+    expect_near(statistics(gradient), {all.begin() + 3 * row, all.begin() + 3 * row + 3}, bounds.statistics, above_one,
+                "grad_stats of " + tensor.name);
   }
   EXPECT_EQ(compared, order->items().size());
 }

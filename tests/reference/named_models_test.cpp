@@ -15,7 +15,8 @@ namespace {
 /// Fewer and smaller parts; what sets the structure stays, layers enough for its pattern among it.
 GptConfig shrunk(std::string_view name) {
   GptConfig c = named_config(name);
-  const std::int64_t pattern = static_cast<std::int64_t>(std::max(c.sliding_window_indices.period().size(), c.rope_indices.period().size()));
+  const std::int64_t pattern =
+      static_cast<std::int64_t>(std::max(c.sliding_window_indices.period().size(), c.rope_indices.period().size()));
   const std::int64_t heads_in_group = std::min<std::int64_t>(c.n_head / c.n_query_groups, 3);
   c.n_layer = std::min(c.n_layer, std::max<std::int64_t>(2, pattern));
   c.n_query_groups = std::min<std::int64_t>(c.n_query_groups, 2);

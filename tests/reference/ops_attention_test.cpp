@@ -68,7 +68,8 @@ TEST(ReferenceAttention, DropoutOnTheProbabilities) {
   cases.check("in_attention", [&](Builder& b, const Ids& in) -> Ids {
     const std::int64_t tokens = b.shape(in[0])[2];
     const double p = cases.number("in_attention", "p");
-    const ValueId scores = ops::mul_scalar(b, ops::matmul(b, in[0], in[1], false, true), 1 / std::sqrt(static_cast<double>(b.shape(in[0]).back())));
+    const ValueId scores =
+        ops::mul_scalar(b, ops::matmul(b, in[0], in[1], false, true), 1 / std::sqrt(static_cast<double>(b.shape(in[0]).back())));
     const ValueId ones = ops::full(b, Shape{tokens, tokens}, DType::boolean, 1);
     const ValueId hidden = ops::triu(b, ones, 1);
     const ValueId probabilities = ops::softmax(b, ops::masked_fill(b, hidden, scores, -std::numeric_limits<double>::infinity()), -1);
@@ -177,7 +178,9 @@ TEST(ReferenceRope, EveryCase) {
         }
         const Shape table{shape[2], n};
         const std::string layout = cases.attribute(name, "layout")->string();
-        const RopeLayout which = layout == "half" ? RopeLayout::half : layout == "interleaved" ? RopeLayout::interleaved : RopeLayout::gathered;
+        const RopeLayout which = layout == "half"          ? RopeLayout::half
+                                 : layout == "interleaved" ? RopeLayout::interleaved
+                                                           : RopeLayout::gathered;
         const ValueId cos = constant(b, table, b.dtype(in[0]), tables.cos);
         const ValueId sin = constant(b, table, b.dtype(in[0]), tables.sin);
         const ValueId y = ops::rope(b, in[0], cos, sin, which);

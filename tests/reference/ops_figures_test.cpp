@@ -32,14 +32,17 @@ struct Program {
     values.push_back(HostTensor::of<double>(shape, numbers));
     return trace.add_input(values.back().type(), Role::batch, "x");
   }
-  ValueId input(const Shape& shape, std::size_t a, std::size_t b0) { return input(shape, pattern(static_cast<std::size_t>(shape.numel()), a, b0)); }
+  ValueId input(const Shape& shape, std::size_t a, std::size_t b0) {
+    return input(shape, pattern(static_cast<std::size_t>(shape.numel()), a, b0));
+  }
 };
 
 void expect_numbers(const HostTensor& actual, std::span<const double> expected, const char* what) {
   const Numbers numbers = actual.numbers();
   ASSERT_EQ(numbers.size(), expected.size()) << what;
   for (std::size_t i = 0; i < expected.size(); ++i) {
-    EXPECT_TRUE(test::near(numbers[i], expected[i], test::tolerance(DType::float64, 8))) << what << " " << i << ": " << numbers[i] << " not " << expected[i];
+    EXPECT_TRUE(test::near(numbers[i], expected[i], test::tolerance(DType::float64, 8)))
+        << what << " " << i << ": " << numbers[i] << " not " << expected[i];
   }
 }
 

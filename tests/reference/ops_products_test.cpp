@@ -15,7 +15,8 @@ using Ids = std::vector<ValueId>;
 TEST(ReferenceLinear, EveryCase) {
   REPRISE_NEEDS_REFERENCE("ops/linear.safetensors");
   OpCases cases("linear");
-  cases.check("conv1d_layout", [](Builder& b, const Ids& in) -> Ids { return {ops::add(b, ops::matmul(b, in[0], in[1]), in[2])}; }, {.length = 32});
+  cases.check("conv1d_layout", [](Builder& b, const Ids& in) -> Ids { return {ops::add(b, ops::matmul(b, in[0], in[1]), in[2])}; },
+              {.length = 32});
   cases.check_all("", [](const std::string&) -> CaseFunction {
     return [](Builder& b, const Ids& in) -> Ids { return {ops::linear(b, in[0], in[1], in.size() == 3 ? in[2] : ValueId())}; };
   }, {.length = 64});
@@ -25,7 +26,8 @@ TEST(ReferenceLinear, EveryCase) {
 TEST(ReferenceMatmul, EveryCase) {
   REPRISE_NEEDS_REFERENCE("ops/matmul.safetensors");
   OpCases cases("matmul");
-  cases.check("transposed_both", [](Builder& b, const Ids& in) -> Ids { return {ops::matmul(b, in[0], in[1], true, true)}; }, {.length = 32});
+  cases.check("transposed_both", [](Builder& b, const Ids& in) -> Ids { return {ops::matmul(b, in[0], in[1], true, true)}; },
+              {.length = 32});
   cases.check_all("", [](const std::string&) -> CaseFunction {
     return [](Builder& b, const Ids& in) -> Ids { return {ops::matmul(b, in[0], in[1])}; };
   }, {.length = 64});
@@ -59,7 +61,8 @@ TEST(ReferenceRmsNorm, EveryCase) {
   cases.check_all("", [&](const std::string& name) -> CaseFunction {
     return [&cases, name](Builder& b, const Ids& in) -> Ids {
       const Json* const offset = cases.attribute(name, "add_unit_offset");
-      return {ops::rms_norm(b, in[0], in.size() > 1 ? in[1] : ValueId(), cases.number(name, "eps"), offset != nullptr && offset->boolean()).y};
+      return {
+          ops::rms_norm(b, in[0], in.size() > 1 ? in[1] : ValueId(), cases.number(name, "eps"), offset != nullptr && offset->boolean()).y};
     };
   }, {.length = 200});
   cases.expect_all_done();

@@ -31,17 +31,20 @@ TEST(ReferenceViews, EveryCase) {
     cases.check(name, one([&](Builder& b, ValueId x) {
                   const std::int64_t dim = integer(name, "dim");
                   const Json* const stop = cases.attribute(name, "stop");
-                  const std::int64_t end = stop != nullptr && !stop->is_null() ? stop->integer() : b.shape(x)[static_cast<std::size_t>(dim)];
+                  const std::int64_t end =
+                      stop != nullptr && !stop->is_null() ? stop->integer() : b.shape(x)[static_cast<std::size_t>(dim)];
                   return ops::slice(b, x, dim, integer(name, "start"), end, integer(name, "step"));
                 }));
   }
-  cases.check("select", one([&](Builder& b, ValueId x) { return ops::select(b, x, integer("select", "dim"), integer("select", "index")); }));
+  cases.check("select",
+              one([&](Builder& b, ValueId x) { return ops::select(b, x, integer("select", "dim"), integer("select", "index")); }));
   for (const std::string name : {"cat_0", "cat_last_three"}) {
     cases.check(name, [&](Builder& b, const Ids& in) -> Ids { return {ops::cat(b, in, integer(name, "dim"))}; });
   }
   cases.check("cat_same_twice", one([](Builder& b, ValueId x) { return ops::cat(b, {x, x}, 0); }));
   cases.check("stack", [&](Builder& b, const Ids& in) -> Ids { return {ops::stack(b, in, integer("stack", "dim"))}; });
-  cases.check("split", [&](Builder& b, const Ids& in) -> Ids { return ops::split(b, in[0], integer("split", "dim"), ints("split", "sizes")); });
+  cases.check("split",
+              [&](Builder& b, const Ids& in) -> Ids { return ops::split(b, in[0], integer("split", "dim"), ints("split", "sizes")); });
   cases.check("permute", one([&](Builder& b, ValueId x) { return ops::permute(b, x, ints("permute", "order")); }));
   cases.check("transpose", one([&](Builder& b, ValueId x) {
                 const Ints dims = ints("transpose", "dims");
@@ -66,7 +69,8 @@ TEST(ReferenceViews, EveryCase) {
               }));
   cases.check("diagonal", one([&](Builder& b, ValueId x) { return ops::diagonal(b, x, integer("diagonal", "offset")); }));
   cases.check("view_then_both", [](Builder& b, const Ids& in) -> Ids {
-    return {ops::reshape(b, ops::transpose(b, in[0], 0, 1), Shape{12}), ops::mul(b, ops::slice(b, in[0], 0, 1, 3), ops::slice(b, in[0], 0, 0, 2))};
+    return {ops::reshape(b, ops::transpose(b, in[0], 0, 1), Shape{12}),
+            ops::mul(b, ops::slice(b, in[0], 0, 1, 3), ops::slice(b, in[0], 0, 0, 2))};
   });
   cases.expect_all_done();
 }
@@ -79,8 +83,10 @@ TEST(ReferenceIndexing, EveryCase) {
     cases.check(name, [&](Builder& b, const Ids& in) -> Ids { return {ops::gather(b, in[0], dim(name), in[1])}; }, {.length = 12});
   }
   cases.check("scatter", [&](Builder& b, const Ids& in) -> Ids { return {ops::scatter(b, in[0], dim("scatter"), in[1], in[2])}; });
-  cases.check("scatter_add", [&](Builder& b, const Ids& in) -> Ids { return {ops::scatter_add(b, in[0], dim("scatter_add"), in[1], in[2])}; });
-  cases.check("index_add_0", [&](Builder& b, const Ids& in) -> Ids { return {ops::index_add(b, in[0], dim("index_add_0"), in[1], in[2])}; });
+  cases.check("scatter_add",
+              [&](Builder& b, const Ids& in) -> Ids { return {ops::scatter_add(b, in[0], dim("scatter_add"), in[1], in[2])}; });
+  cases.check("index_add_0",
+              [&](Builder& b, const Ids& in) -> Ids { return {ops::index_add(b, in[0], dim("index_add_0"), in[1], in[2])}; });
   cases.check("index_add_alpha", [&](Builder& b, const Ids& in) -> Ids {
     return {ops::index_add(b, in[0], dim("index_add_alpha"), in[1], in[2], cases.number("index_add_alpha", "alpha"))};
   });

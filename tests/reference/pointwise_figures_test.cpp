@@ -45,10 +45,13 @@ TEST(Figures, RowValuesAndGradients) {
     const bool keeps_size = figure.op == "softmax";
     const Attrs attrs = keeps_size ? Attrs(DimAttrs{}) : Attrs(ReduceAttrs{});
     const std::size_t count = keeps_size ? figure.size : 1;
-    const auto results = value_and_gradient(find_opcode(figure.op).value(), attrs, {figure.x, figure.x + figure.size}, {figure.gy, figure.gy + count});
+    const auto results =
+        value_and_gradient(find_opcode(figure.op).value(), attrs, {figure.x, figure.x + figure.size}, {figure.gy, figure.gy + count});
     const double bound = test::tolerance(DType::float64, 7);
     for (std::size_t i = 0; i < count; ++i) EXPECT_TRUE(test::near(results[0].number(i), figure.y[i], bound)) << figure.op << " " << i;
-    for (std::size_t i = 0; i < figure.size; ++i) EXPECT_TRUE(test::near(results[1].number(i), figure.gx[i], bound)) << figure.op << " slope " << i;
+    for (std::size_t i = 0; i < figure.size; ++i) {
+      EXPECT_TRUE(test::near(results[1].number(i), figure.gx[i], bound)) << figure.op << " slope " << i;
+    }
   }
 }
 

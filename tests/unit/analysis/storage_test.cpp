@@ -43,7 +43,9 @@ TEST(Storage, AViewThatCannotBeExpressedOwnsItsStorage) {
 }
 
 TEST(Claim, LayoutsAcceptTheStridesTheyName) {
-  const auto fits = [](InputLayout need, const Shape& shape, std::vector<std::int64_t> strides) { return layout_satisfies(need, shape, strides); };
+  const auto fits = [](InputLayout need, const Shape& shape, std::vector<std::int64_t> strides) {
+    return layout_satisfies(need, shape, strides);
+  };
   EXPECT_TRUE(fits(InputLayout::dense, Shape{2, 3}, {3, 1}));
   EXPECT_FALSE(fits(InputLayout::dense, Shape{2, 3}, {4, 1}));
   EXPECT_FALSE(fits(InputLayout::dense, Shape{2, 3}, {1, 2}));

@@ -105,7 +105,8 @@ TEST(SliceCotangents, OtherReadersAreAddedToTheJoin) { EXPECT_EQ(emitted({{1, 0,
 
 TEST(SliceCotangents, TheJoinBelongsToTheModuleThatSplits) {
   const JointTrace joint = joint_of({{1, 0, 4}, {1, 4, 7}}, false);
-  const auto join = std::find_if(joint.trace.nodes.begin(), joint.trace.nodes.end(), [](const Node& node) { return node.opcode == op::cat; });
+  const auto join =
+      std::find_if(joint.trace.nodes.begin(), joint.trace.nodes.end(), [](const Node& node) { return node.opcode == op::cat; });
   ASSERT_NE(join, joint.trace.nodes.end());
   EXPECT_EQ(join->module, Interned("split"));
   const std::vector<Tag>& tags = joint.trace[join->outputs[0]].tags;

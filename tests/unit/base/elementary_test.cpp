@@ -44,8 +44,8 @@ const Function kFunctions[] = {
     {"erf", [](float x) { return math::erf(x); }, [](double x) { return std::erf(x); }, 1.5, -kAll, kAll},
     {"sigmoid", [](float x) { return math::sigmoid(x); }, [](double x) { return 1.0 / (1.0 + std::exp(-x)); }, 2.75, -kAll, kAll},
     {"silu", [](float x) { return math::silu(x); }, [](double x) { return x < -1e3 ? -0.0 : x / (1.0 + std::exp(-x)); }, 3.25, -kAll, kAll},
-    {"gelu", [](float x) { return math::gelu(x); }, [](double x) { return x < -1e3 ? -0.0 : 0.5 * x * std::erfc(-x / std::sqrt(2.0)); }, 6.5,
-     -kAll, kAll},
+    {"gelu", [](float x) { return math::gelu(x); }, [](double x) { return x < -1e3 ? -0.0 : 0.5 * x * std::erfc(-x / std::sqrt(2.0)); },
+     6.5, -kAll, kAll},
     {"gelu_tanh", [](float x) { return math::gelu_tanh(x); }, exact_gelu_tanh, 3.25, -1.0, kAll},
     {"gelu_tanh", [](float x) { return math::gelu_tanh(x); }, exact_gelu_tanh, 256.0, -kAll, -1.0},
     {"softplus", [](float x) { return math::softplus(x); },
@@ -100,7 +100,8 @@ TEST(Elementary, UlpBoundsNearOne) {
 TEST(Elementary, CorrectlyRoundedTablesOfTheReference) {
   const char* given = std::getenv("REPRISE_REFERENCE_DIR");
   const std::filesystem::path path =
-      std::filesystem::path(given ? given : (test::source_directory() / "../shared/data/reference").string()) / "ops" / "elementary.safetensors";
+      std::filesystem::path(given ? given : (test::source_directory() / "../shared/data/reference").string()) / "ops" /
+      "elementary.safetensors";
   std::ifstream file(path, std::ios::binary);
   if (!file) GTEST_SKIP() << "no reference data at " << path;
   const std::string bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
@@ -163,8 +164,10 @@ TEST(Elementary, DerivativesMatchDifferences) {
     float (*slope_f32)(float);
   };
   const Pair pairs[] = {
-      {"silu", [](double x) { return math::silu(x); }, [](double x) { return math::silu_grad(x); }, [](float x) { return math::silu_grad(x); }},
-      {"gelu", [](double x) { return math::gelu(x); }, [](double x) { return math::gelu_grad(x); }, [](float x) { return math::gelu_grad(x); }},
+      {"silu", [](double x) { return math::silu(x); }, [](double x) { return math::silu_grad(x); },
+       [](float x) { return math::silu_grad(x); }},
+      {"gelu", [](double x) { return math::gelu(x); }, [](double x) { return math::gelu_grad(x); },
+       [](float x) { return math::gelu_grad(x); }},
       {"gelu_tanh", [](double x) { return math::gelu_tanh(x); }, [](double x) { return math::gelu_tanh_grad(x); },
        [](float x) { return math::gelu_tanh_grad(x); }},
   };

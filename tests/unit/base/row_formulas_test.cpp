@@ -193,7 +193,8 @@ TEST(AdamW, StochasticRoundingIsUnbiasedAndKeepsRepresentable) {
   const float x = 1.0f + 0x1p-9f;  // a quarter of the way to the next bfloat16
   double sum = 0.0;
   for (std::uint64_t i = 0; i < 40000; ++i) {
-    sum += to_float(optimizer::stochastic_bfloat16(x, philox_word(3, i, optimizer::rounding_subsequence(5, 2, optimizer::Rounded::parameter))));
+    sum += to_float(
+        optimizer::stochastic_bfloat16(x, philox_word(3, i, optimizer::rounding_subsequence(5, 2, optimizer::Rounded::parameter))));
   }
   EXPECT_NEAR(sum / 40000, x, 5 * 0x1p-7 * std::sqrt(0.25 * 0.75 / 40000));
   EXPECT_EQ(to_float(optimizer::stochastic_bfloat16(1.5f, 0xFFFFFFFFu)), 1.5f);
@@ -297,8 +298,8 @@ TEST(Attention, ForwardIsSoftmaxOfScaledScores) {
 TEST(Attention, GradientsOfCausalGroupedWindowedAndCapped) {
   expect_attention_gradients(attention_case({.batch = 2, .q_heads = 4, .kv_heads = 2, .queries = 5, .keys = 5, .width = 3, .value_width = 2,
                                              .scale = 0.7, .causal = true}));
-  expect_attention_gradients(attention_case({.q_heads = 2, .kv_heads = 1, .queries = 4, .keys = 7, .width = 3, .value_width = 3, .scale = 0.7,
-                                             .causal = true, .offset = 3, .window = 3, .softcap = 0.8}));
+  expect_attention_gradients(attention_case({.q_heads = 2, .kv_heads = 1, .queries = 4, .keys = 7, .width = 3, .value_width = 3,
+                                             .scale = 0.7, .causal = true, .offset = 3, .window = 3, .softcap = 0.8}));
   expect_attention_gradients(attention_case({.queries = 4, .keys = 6, .width = 3, .value_width = 3, .dropout = 0.4, .seed = 9}));
 }
 

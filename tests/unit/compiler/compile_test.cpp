@@ -138,7 +138,9 @@ OpRow square_row(bool parts, bool own_vjp) {
       for (float& value : x) value = value * value * k;
       context.store<float>(0, x);
     };
-    row.cost = [](const Node&, std::span<const TensorType> inputs, std::span<const TensorType> outputs) { return streaming_cost(inputs, outputs); };
+    row.cost = [](const Node&, std::span<const TensorType> inputs, std::span<const TensorType> outputs) {
+      return streaming_cost(inputs, outputs);
+    };
   }
   if (own_vjp) {
     row.vjp = [](VjpContext& c) {
@@ -170,7 +172,9 @@ TEST(Compile, UserOpsTrainByPartsOrByTheirOwnVjp) {
     const Trace joint = trace_training(request, options_with()).joint.trace;
     const std::vector<HostTensor> inputs = test::random_inputs(joint, 3);
     const HostTensor gradient = interpret(joint, inputs).back();
-    for (std::size_t i = 0; i < gradient.size(); ++i) EXPECT_FLOAT_EQ(gradient.as<float>()[i], (doubled ? 1.0F : 0.5F) * inputs[0].as<float>()[i]);
+    for (std::size_t i = 0; i < gradient.size(); ++i) {
+      EXPECT_FLOAT_EQ(gradient.as<float>()[i], (doubled ? 1.0F : 0.5F) * inputs[0].as<float>()[i]);
+    }
   }
 }
 
@@ -180,7 +184,8 @@ TEST(Compile, AnOpaqueUserOpWithoutVjpIsNoConstant) {
   request.forward = model();
   Builder b(request.forward);
   request.forward.outputs = {ops::sum(b, b.emit(opcode, {request.forward.inputs[0].value}, CustomAttrs{"", {{"k", 0.25}}}))};
-  EXPECT_USER_ERROR(compile_training(request, options_with()), "the loss depends on parameters through op 'compile_test_no_vjp', which has no vjp");
+  EXPECT_USER_ERROR(compile_training(request, options_with()),
+                    "the loss depends on parameters through op 'compile_test_no_vjp', which has no vjp");
 }
 
 TEST(Compile, UpdatesLieInTheirSlotsWithoutCopies) {
@@ -249,11 +254,11 @@ TEST(Compile, DumpsEveryStage) {
   request.forward = model();
   const CompiledTraining compiled = compile_training(request, options);
   const std::vector<std::string> names = list_directory(options.dump);
-  EXPECT_EQ(names, (std::vector<std::string>{
-                       "forward.00-traced.txt", "forward.01-functionalize.txt", "forward.02-rng.txt", "forward.03-simplify.txt",
-                       "forward.04-cse.txt", "forward.05-dce.txt", "forward.06-renumber.txt", "step.00-decompose.txt", "step.01-simplify.txt",
-                       "step.02-cse.txt", "step.03-dce.txt", "step.04-renumber.txt", "step.05-claim.txt", "step.06-schedule.txt", "step.07-memory.txt",
-                       "training.00-joint.txt", "training.01-step.txt"}));
+  EXPECT_EQ(names, (std::vector<std::string>{"forward.00-traced.txt", "forward.01-functionalize.txt", "forward.02-rng.txt",
+                                             "forward.03-simplify.txt", "forward.04-cse.txt", "forward.05-dce.txt",
+                                             "forward.06-renumber.txt", "step.00-decompose.txt", "step.01-simplify.txt", "step.02-cse.txt",
+                                             "step.03-dce.txt", "step.04-renumber.txt", "step.05-claim.txt", "step.06-schedule.txt",
+                                             "step.07-memory.txt", "training.00-joint.txt", "training.01-step.txt"}));
   EXPECT_EQ(parse_trace(read_text_file(options.dump / "step.06-schedule.txt")), compiled.step.claimed.trace);
   EXPECT_EQ(parse_memory_plan(read_text_file(options.dump / "step.07-memory.txt")), compiled.step.plan);
 }
@@ -276,10 +281,12 @@ TEST(Compile, AFailingStageLeavesItsTraceAndTheCommand) {
   Builder b(trace);
   trace.outputs = {ops::tanh(b, trace.add_input(f32({2}), Role::batch, "x"))};
   const std::string file = (folder.path() / "reprise-eval-claim.failed.txt").string();
-  EXPECT_INTERNAL_ERROR(compile_trace(trace, options), "stage 'claim' failed on trace 'eval': cannot decide\nreplay it with: reprise run-trace " + file);
+  EXPECT_INTERNAL_ERROR(compile_trace(trace, options),
+                        "stage 'claim' failed on trace 'eval': cannot decide\nreplay it with: reprise run-trace " + file);
   EXPECT_EQ(parse_trace(read_text_file(file)), trace);
   options.failures = file;  // no folder
-  EXPECT_INTERNAL_ERROR(compile_trace(trace, options), "stage 'claim' failed on trace 'eval': cannot decide\nits trace could not be kept: cannot create ");
+  EXPECT_INTERNAL_ERROR(compile_trace(trace, options),
+                        "stage 'claim' failed on trace 'eval': cannot decide\nits trace could not be kept: cannot create ");
 }
 
 }  // namespace

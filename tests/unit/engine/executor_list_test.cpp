@@ -20,7 +20,8 @@ TEST(ExecutorList, NamesInTheOrderGiven) {
 }
 
 TEST(ExecutorList, RefusesUnknownRepeatedAndEmptyNames) {
-  EXPECT_USER_ERROR(make_executor_list("loop"), "there is no executor 'loop'; did you mean \"loops\"?; there are: onednn, loops, reference");
+  EXPECT_USER_ERROR(make_executor_list("loop"),
+                    "there is no executor 'loop'; did you mean \"loops\"?; there are: onednn, loops, reference");
   EXPECT_USER_ERROR(make_executor_list("loops,loops"), "an executor given twice: loops");
   EXPECT_USER_ERROR(make_executor_list(""), "there is no executor ''");
   EXPECT_USER_ERROR(make_executor_list("loops,"), "there is no executor ''");

@@ -96,7 +96,9 @@ TEST(MemoryPlan, RejectsWhatIsWrong) {
 bool overlaps(const CompiledTrace& compiled, const MemoryPlan& plan, std::size_t moved) {
   const std::vector<Lifetime> lives = storage_lifetimes(compiled.claimed.trace, StorageMap(compiled.claimed.trace));
   const StoragePlan& one = plan.storages[moved];
-  const auto shares = [&](std::int64_t offset, std::int64_t bytes) { return offset < one.offset + one.bytes && one.offset < offset + bytes; };
+  const auto shares = [&](std::int64_t offset, std::int64_t bytes) {
+    return offset < one.offset + one.bytes && one.offset < offset + bytes;
+  };
   for (std::size_t i = 0; i < plan.storages.size(); ++i) {
     const StoragePlan& other = plan.storages[i];
     const bool together = lives[i].first <= lives[moved].last && lives[moved].first <= lives[i].last;
@@ -121,9 +123,13 @@ TEST(MemoryPlan, RejectsExactlyTheOverlapsOfAMovedStorage) {
         plan.storages[s].offset = target.offset;
         plan.transient_bytes = 0;
         for (const StoragePlan& storage : plan.storages) {
-          if (storage.slot.empty() && storage.bytes > 0) plan.transient_bytes = std::max(plan.transient_bytes, storage.offset + storage.bytes);
+          if (storage.slot.empty() && storage.bytes > 0) {
+            plan.transient_bytes = std::max(plan.transient_bytes, storage.offset + storage.bytes);
+          }
         }
-        for (const WorkspacePlan& workspace : plan.workspaces) plan.transient_bytes = std::max(plan.transient_bytes, workspace.offset + workspace.bytes);
+        for (const WorkspacePlan& workspace : plan.workspaces) {
+          plan.transient_bytes = std::max(plan.transient_bytes, workspace.offset + workspace.bytes);
+        }
         if (overlaps(good, plan, s)) {
           EXPECT_INTERNAL_ERROR(validate_memory_plan(good.claimed, plan), "overlap");
           ++wrong;

@@ -79,7 +79,8 @@ double at(const Operand& operand, std::vector<std::int64_t> index) {
 }
 
 TEST(Onednn, MatmulInEveryLayout) {
-  for (const auto& [m, n, k] : std::vector<std::array<std::int64_t, 3>>{{5, 7, 9}, {1, 33, 17}, {600, 40, 70}, {3, 530, 1}, {1, 1, 1}, {16, 1, 64}, {64, 600, 0}}) {
+  for (const auto& [m, n, k] :
+       std::vector<std::array<std::int64_t, 3>>{{5, 7, 9}, {1, 33, 17}, {600, 40, 70}, {3, 530, 1}, {1, 1, 1}, {16, 1, 64}, {64, 600, 0}}) {
     for (int layout = 0; layout < 16; ++layout) {
       const bool ta = (layout & 1) != 0;
       const bool tb = (layout & 2) != 0;
@@ -97,7 +98,8 @@ TEST(Onednn, MatmulInEveryLayout) {
           for (std::int64_t l = 0; l < k; ++l) {
             sum += at(inputs[0], ta ? std::vector{l, i} : std::vector{i, l}) * at(inputs[1], tb ? std::vector{j, l} : std::vector{l, j});
           }
-          ASSERT_NEAR(one[static_cast<std::size_t>(i * n + j)], sum, test::tolerance(DType::float32, k)) << m << " " << n << " " << k << " layout " << layout;
+          ASSERT_NEAR(one[static_cast<std::size_t>(i * n + j)], sum, test::tolerance(DType::float32, k))
+              << m << " " << n << " " << k << " layout " << layout;
         }
       }
     }
@@ -156,8 +158,8 @@ TEST(Onednn, SlicesDependOnSizesAlone) {
 
 TEST(Onednn, TooLittleMemoryIsTheMachinesFault) {
   check_gemm_status(dnnl_success, 2, 3, 4);
-  test::expect_error<DeviceError>([] { check_gemm_status(dnnl_out_of_memory, 2, 3, 4); }, "oneDNN could not get memory for a product of 2 x 3 x 4: free memory",
-                                  __FILE__, __LINE__);
+  test::expect_error<DeviceError>([] { check_gemm_status(dnnl_out_of_memory, 2, 3, 4); },
+                                  "oneDNN could not get memory for a product of 2 x 3 x 4: free memory", __FILE__, __LINE__);
   EXPECT_INTERNAL_ERROR(check_gemm_status(dnnl_invalid_arguments, 2, 3, 4), "oneDNN refused a product of 2 x 3 x 4: status 2");
 }
 

@@ -89,7 +89,8 @@ TEST(Interpreter, MisfitsAreNamed) {
   Fixture f;
   f.trace.outputs = {f.x};
   EXPECT_USER_ERROR(interpret(f.trace, {}), "trace 'trace' takes 1 inputs, given 0");
-  EXPECT_USER_ERROR(interpret(f.trace, std::vector{HostTensor::scalar(1.0f)}), "input %x of trace 'trace' is float32[2, 3], given float32[]");
+  EXPECT_USER_ERROR(interpret(f.trace, std::vector{HostTensor::scalar(1.0f)}),
+                    "input %x of trace 'trace' is float32[2, 3], given float32[]");
 }
 
 }  // namespace

@@ -46,7 +46,9 @@ TEST(Compressed, MembersAndFramesFollowOneAnother) {
 TEST(Compressed, IsToldByItsFirstBytes) {
   EXPECT_EQ(compression_of(bytes_of(test::gzip_of("a"))), Compression::gzip);
   EXPECT_EQ(compression_of(bytes_of(test::zstd_of("a"))), Compression::zstd);
-  for (const std::string text : {"", "a", "plain text", "\x1F", "\x28\xB5\x2F"}) EXPECT_EQ(compression_of(bytes_of(text)), Compression::none);
+  for (const std::string text : {"", "a", "plain text", "\x1F", "\x28\xB5\x2F"}) {
+    EXPECT_EQ(compression_of(bytes_of(text)), Compression::none);
+  }
   EXPECT_EQ(unpacked("plain text"), "plain text");
 }
 

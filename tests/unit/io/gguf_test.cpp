@@ -153,11 +153,13 @@ TEST(Gguf, KnowsTheSizesOfTypesItDoesNotDecode) {
   EXPECT_EQ(content.tensors[0].bytes.size(), 132u);
   std::vector<float> values(512);
   EXPECT_INTERNAL_ERROR(decode_ggml(*content.tensors[0].type, content.tensors[0].bytes, values), "nothing decodes IQ2_XXS");
-  EXPECT_INTERNAL_ERROR(decode_ggml(*find_ggml_type(kQ8_0), std::span(content.tensors[0].bytes).first(34), values), "34 bytes of Q8_0 do not make 512 values");
+  EXPECT_INTERNAL_ERROR(decode_ggml(*find_ggml_type(kQ8_0), std::span(content.tensors[0].bytes).first(34), values),
+                        "34 bytes of Q8_0 do not make 512 values");
 }
 
 TEST(Gguf, RefusesAnotherFormatOrVersion) {
-  EXPECT_USER_ERROR(parse(""), "m.gguf: the magic at byte 0 needs 4 bytes, but the file ends 0 bytes behind it; the file is damaged or not GGUF; fetch or write it again");
+  EXPECT_USER_ERROR(parse(""), "m.gguf: the magic at byte 0 needs 4 bytes, but the file ends 0 bytes behind it; the file is damaged or not "
+                               "GGUF; fetch or write it again");
   EXPECT_USER_ERROR(parse("GGML\3\0\0\0"), "m.gguf: the file does not begin with \"GGUF\"");
   EXPECT_USER_ERROR(parse(std::string("GGUF\3\0", 6)), "the version at byte 4 needs 4 bytes");
   GgufBuilder builder;
@@ -178,10 +180,14 @@ TEST(Gguf, RefusesBadMetadata) {
   };
   EXPECT_USER_ERROR(with(13, ""), "the type of metadata value \"k\" at byte 33 is not a type: 13");
   EXPECT_USER_ERROR(with(7, "\2"), "metadata value \"k\" is neither false (0) nor true (1): 2");
-  EXPECT_USER_ERROR(with(8, raw(std::uint64_t{1} << 63)), "metadata value \"k\" at byte 45 needs 9223372036854775808 bytes, but the file ends");
-  EXPECT_USER_ERROR(with(9, raw(std::uint32_t{4}) + raw(std::uint64_t{1} << 62)), "metadata value \"k\" at byte 49 needs 18446744073709551615 bytes");
-  EXPECT_USER_ERROR(with(9, raw(std::uint32_t{99}) + raw(std::uint64_t{0})), "the item type of metadata value \"k\" at byte 37 is not a type: 99");
-  EXPECT_USER_ERROR(with(9, raw(std::uint32_t{8}) + raw(std::uint64_t{1} << 60) + raw_string("a")), "the length of metadata value \"k\" at byte");
+  EXPECT_USER_ERROR(with(8, raw(std::uint64_t{1} << 63)),
+                    "metadata value \"k\" at byte 45 needs 9223372036854775808 bytes, but the file ends");
+  EXPECT_USER_ERROR(with(9, raw(std::uint32_t{4}) + raw(std::uint64_t{1} << 62)),
+                    "metadata value \"k\" at byte 49 needs 18446744073709551615 bytes");
+  EXPECT_USER_ERROR(with(9, raw(std::uint32_t{99}) + raw(std::uint64_t{0})),
+                    "the item type of metadata value \"k\" at byte 37 is not a type: 99");
+  EXPECT_USER_ERROR(with(9, raw(std::uint32_t{8}) + raw(std::uint64_t{1} << 60) + raw_string("a")),
+                    "the length of metadata value \"k\" at byte");
   EXPECT_USER_ERROR(with(9, raw(std::uint32_t{7}) + raw(std::uint64_t{1}) + "\3"), "is neither false (0) nor true (1): 3");
   std::string deep;
   for (int i = 0; i < 5; ++i) deep += raw(std::uint32_t{9}) + raw(std::uint64_t{1});
@@ -191,7 +197,8 @@ TEST(Gguf, RefusesBadMetadata) {
   EXPECT_USER_ERROR(parse(twice.build()), "metadata key \"key\" stands twice");
   GgufBuilder cut;
   const std::string file = cut.value("key", std::uint32_t{1}).build();
-  EXPECT_USER_ERROR(parse(file.substr(0, 26)), "the length of metadata key 0 at byte 24 needs 8 bytes, but the file ends 2 bytes behind it");
+  EXPECT_USER_ERROR(parse(file.substr(0, 26)),
+                    "the length of metadata key 0 at byte 24 needs 8 bytes, but the file ends 2 bytes behind it");
   EXPECT_USER_ERROR(parse(file.substr(0, 33)), "metadata key 0 at byte 32 needs 3 bytes, but the file ends 1 bytes behind it");
 }
 
@@ -208,7 +215,9 @@ TEST(Gguf, RefusesBadTensors) {
                     "tensor \"w\": shape [4294967296, 4294967296] of F32 has more elements or bytes than 63 bits count");
   EXPECT_USER_ERROR(with({std::uint64_t{1} << 62}, kF32, 0, 8), "has more elements or bytes");
   EXPECT_NO_THROW(with({std::uint64_t{1} << 32, std::uint64_t{1} << 32, 0}, kF32, 0, 8));
-  EXPECT_USER_ERROR(with({2}, 200, 0, 8), "tensor \"w\" has a type of an unknown number: 200; the file is damaged or its type too new; convert the model to F16 or Q8_0");
+  EXPECT_USER_ERROR(
+      with({2}, 200, 0, 8),
+      "tensor \"w\" has a type of an unknown number: 200; the file is damaged or its type too new; convert the model to F16 or Q8_0");
   EXPECT_USER_ERROR(with({48}, kQ8_0, 0, 80), "tensor \"w\": rows of 48 elements are not whole blocks of 32 Q8_0");
   EXPECT_USER_ERROR(with({}, kQ4_0, 0, 80), "rows of 1 elements are not whole blocks of 32 Q4_0");
   EXPECT_USER_ERROR(with({2}, kF32, 4, 12), "tensor \"w\": offset 4 is not a multiple of the alignment 32");
@@ -245,8 +254,11 @@ TEST(Gguf, RefusesABadAlignment) {
 TEST(GgufFuzz, ReplaysACorpusAndItsMutations) {
   GgufBuilder small;
   small.value("general.alignment", std::uint32_t{32}).value("t", std::vector<std::string>{"a", "bc"}).value("f", 1.5f);
-  small.value("nested", 9, raw(std::uint32_t{9}) + raw(std::uint64_t{1}) + raw(std::uint32_t{7}) + raw(std::uint64_t{2}) + std::string("\1\0", 2));
-  small.tensor("w", {2, 2}, kF32, "abcdefghijklmnop").tensor("q", {32, 2}, kQ8_0, std::string(68, 'q')).tensor("r", {32}, kQ4_1, std::string(20, 'r'));
+  small.value("nested", 9,
+              raw(std::uint32_t{9}) + raw(std::uint64_t{1}) + raw(std::uint32_t{7}) + raw(std::uint64_t{2}) + std::string("\1\0", 2));
+  small.tensor("w", {2, 2}, kF32, "abcdefghijklmnop")
+      .tensor("q", {32, 2}, kQ8_0, std::string(68, 'q'))
+      .tensor("r", {32}, kQ4_1, std::string(20, 'r'));
   GgufBuilder version_2;
   version_2.version = 2;
   version_2.tensor("h", {3}, kF16, "abcdef").tensor("b", {3}, kBf16, "abcdef").tensor("z", {32}, kQ4_0, std::string(18, 'z'));

@@ -21,8 +21,11 @@ TEST(Region, PathsSplitIntoSegmentsWithTheirPolicies) {
 }
 
 TEST(Region, PoliciesPrintAndParse) {
-  for (const char* text : {"none", "full", "ops", "ops(a,b)", "alternate", "alternate(*.gate)"}) EXPECT_EQ(parse_region_policy(text).str(), text);
-  EXPECT_USER_ERROR(parse_region_policy("ful"), "a region's policy is step, none, full, ops or alternate, not 'ful'; did you mean \"full\"?");
+  for (const char* text : {"none", "full", "ops", "ops(a,b)", "alternate", "alternate(*.gate)"}) {
+    EXPECT_EQ(parse_region_policy(text).str(), text);
+  }
+  EXPECT_USER_ERROR(parse_region_policy("ful"),
+                    "a region's policy is step, none, full, ops or alternate, not 'ful'; did you mean \"full\"?");
   EXPECT_USER_ERROR(parse_region_policy("full(a)"), "reads ops(NAME,...) or alternate(GLOB,...), not 'full(a)'");
   EXPECT_USER_ERROR(parse_region_policy("ops(a,)"), "a name is missing");
   EXPECT_USER_ERROR(region_segment("a/b", {}), "holds no '/' and no '=': 'a/b'");
@@ -30,7 +33,8 @@ TEST(Region, PoliciesPrintAndParse) {
 
 TEST(Region, NamesMayHoldParentheses) {
   for (const std::string name : {"a(", ")", "f(x)", ")("}) {
-    const std::string path = region_segment(name, {}) + "/" + region_segment("in" + name, RegionPolicy{RegionPolicy::Kind::alternate, {"h/*"}}) + "/core";
+    const std::string path =
+        region_segment(name, {}) + "/" + region_segment("in" + name, RegionPolicy{RegionPolicy::Kind::alternate, {"h/*"}}) + "/core";
     const std::vector<RegionSegment> segments = split_region(path);
     ASSERT_EQ(segments.size(), 3U) << path;
     EXPECT_EQ(segments[1].name, "in" + name);
@@ -42,7 +46,8 @@ TEST(Region, NamesMayHoldParentheses) {
 TEST(Region, PoliciesThatWouldNotReadBackAreRefused) {
   using Kind = RegionPolicy::Kind;
   for (const char* name : {"", "a,b", "a(", "b)"}) {
-    EXPECT_USER_ERROR(region_segment("r", RegionPolicy{Kind::ops, {"linear", name}}), "a name in the policy of region r is not empty and holds no ','");
+    EXPECT_USER_ERROR(region_segment("r", RegionPolicy{Kind::ops, {"linear", name}}),
+                      "a name in the policy of region r is not empty and holds no ','");
   }
   EXPECT_USER_ERROR(region_segment("r", RegionPolicy{Kind::full, {"linear"}}),
                     "the policy full of region r takes no names; leave them out, or choose ops or alternate: linear");

@@ -72,8 +72,10 @@ Trace rich_trace() {
   custom.module = "by";
   const ValueId z = add(trace, custom, {kSmall, {DType::float64, {}}}, "out");
   add(trace, make_node(op::full, {}, FullAttrs{bounded, DType::float64, std::nan("")}), {{DType::float64, bounded}}, "nan");
-  add(trace, make_node(op::full, {}, FullAttrs{{}, DType::float64, std::bit_cast<double>(0xfff8000000001234u)}), {{DType::float64, {}}}, "nan");
-  add(trace, make_node(op::full, {}, FullAttrs{{}, DType::float64, -std::numeric_limits<double>::infinity()}), {{DType::float64, {}}}, "inf");
+  add(trace, make_node(op::full, {}, FullAttrs{{}, DType::float64, std::bit_cast<double>(0xfff8000000001234u)}), {{DType::float64, {}}},
+      "nan");
+  add(trace, make_node(op::full, {}, FullAttrs{{}, DType::float64, -std::numeric_limits<double>::infinity()}), {{DType::float64, {}}},
+      "inf");
   add(trace, make_node(op::full, {}, FullAttrs{{}, DType::float64, -0.0}), {{DType::float64, {}}}, "zero");
   add(trace, make_node(op::clamp, {z}, ClampAttrs{0.1, std::nullopt}), {kSmall}, "clamp");
   add(trace, make_node(op::sum, {z}, ReduceAttrs{Ints{}, true, 1}), {kSmall}, "sum");
@@ -233,7 +235,8 @@ TEST(TraceText, ErrorsSayWhereAndWhatWasExpected) {
   EXPECT_USER_ERROR(parse_trace("reprise trace 0\n"), "there is no such version of the trace format: 0");
   EXPECT_USER_ERROR(parse_trace("reprise trace 1\n"), "expected 'trace', found the end of the text");
   EXPECT_USER_ERROR(parse_trace(with_line("float32[2] %y = rleu(%x)")), "trace:4:19: there is no op 'rleu'; did you mean \"relu\"?");
-  EXPECT_USER_ERROR(parse_trace(with_line("float32[2] %y = gelu(%x) {tanh_from=true}")), "op 'gelu' has no attribute 'tanh_from'; did you mean \"tanh_form\"?");
+  EXPECT_USER_ERROR(parse_trace(with_line("float32[2] %y = gelu(%x) {tanh_from=true}")),
+                    "op 'gelu' has no attribute 'tanh_from'; did you mean \"tanh_form\"?");
   EXPECT_USER_ERROR(parse_trace(with_line("float23[2] %y = relu(%x)")), "expected a dtype; did you mean \"float32\"?");
   EXPECT_USER_ERROR(parse_trace(with_line("float32[2] %y = relu(%z)")), "no value of this name stands above: %z");
   EXPECT_USER_ERROR(parse_trace(with_line("float32[2] %y = relu(%y)")), "a node cannot read its own output");

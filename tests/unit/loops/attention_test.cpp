@@ -120,10 +120,10 @@ TEST(AttentionTiles, WindowAndOffset) {
 }
 
 TEST(AttentionTiles, SoftCapAndDropout) {
-  expect_tiles_keep_the_contract({.batch = 2, .q_heads = 2, .kv_heads = 1, .queries = 70, .keys = 150, .width = 16, .value_width = 16, .scale = 0.5,
-                                  .softcap = 0.7});
-  expect_tiles_keep_the_contract({.batch = 2, .q_heads = 2, .kv_heads = 1, .queries = 150, .keys = 150, .width = 16, .value_width = 16, .scale = 0.5,
-                                  .causal = true, .softcap = 0.7, .dropout = 0.3, .seed = 5, .draw_offset = 8});
+  expect_tiles_keep_the_contract(
+      {.batch = 2, .q_heads = 2, .kv_heads = 1, .queries = 70, .keys = 150, .width = 16, .value_width = 16, .scale = 0.5, .softcap = 0.7});
+  expect_tiles_keep_the_contract({.batch = 2, .q_heads = 2, .kv_heads = 1, .queries = 150, .keys = 150, .width = 16, .value_width = 16,
+                                  .scale = 0.5, .causal = true, .softcap = 0.7, .dropout = 0.3, .seed = 5, .draw_offset = 8});
 }
 
 /// One query and a mask, as in generation: the tiles against the formula where the mask leaves one run of keys.
@@ -133,7 +133,8 @@ TEST(AttentionTiles, OneQueryWithAMask) {
   const std::vector<float> q = numbers(2 * 4 * 24, 1);
   const std::vector<float> k = numbers(2 * 2 * keys * 24, 2);
   const std::vector<float> v = numbers(2 * 2 * keys * 20, 3);
-  for (const auto& [begin, end] : std::vector<std::pair<std::int64_t, std::int64_t>>{{0, 1}, {0, 128}, {0, 131}, {0, 300}, {130, 270}, {299, 300}, {7, 7}}) {
+  for (const auto& [begin, end] :
+       std::vector<std::pair<std::int64_t, std::int64_t>>{{0, 1}, {0, 128}, {0, 131}, {0, 300}, {130, 270}, {299, 300}, {7, 7}}) {
     std::vector<std::uint8_t> allowed(static_cast<std::size_t>(keys));
     std::fill(allowed.begin() + begin, allowed.begin() + end, std::uint8_t{1});
     attention::Inputs<float> in;
@@ -172,7 +173,8 @@ TEST(AttentionTiles, Segments) {
   expect_tiles_keep_the_contract({.batch = 2, .q_heads = 4, .kv_heads = 2, .queries = 300, .keys = 300, .width = 24, .value_width = 16,
                                   .scale = 0.3, .causal = true}, ids);
   expect_tiles_keep_the_contract({.batch = 2, .q_heads = 2, .kv_heads = 1, .queries = 300, .keys = 300, .width = 8, .value_width = 8,
-                                  .scale = 0.3, .causal = true, .window = 50, .softcap = 0.7, .dropout = 0.2, .seed = 5, .draw_offset = 8}, ids);
+                                  .scale = 0.3, .causal = true, .window = 50, .softcap = 0.7, .dropout = 0.2, .seed = 5, .draw_offset = 8},
+                                  ids);
   expect_tiles_keep_the_contract({.batch = 2, .queries = 300, .keys = 300, .width = 8, .value_width = 8, .scale = 0.3}, ids);
 }
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# cmake -DNM=nm "-DOBJECTS=a.o;b.o" -P check_symbols.cmake: fails when an object defines a function that the linker may share with other files.
+# cmake -DNM=nm "-DOBJECTS=a.o;b.o" -P check_symbols.cmake: fails when an object defines a function that the linker may share with
+# other files.
 foreach(object ${OBJECTS})
   execute_process(COMMAND ${NM} -C --defined-only "${object}" OUTPUT_VARIABLE symbols RESULT_VARIABLE failed)
   if(failed)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every op the loops claim, on every sample of the op table and on larger ones, against the table's own evaluation: bit for bit, at every instruction
-// set this machine has, for several thread counts, input layouts and storage in place.
+// Every op the loops claim, on every sample of the op table and on larger ones, against the table's own evaluation: bit for bit, at every
+// instruction set this machine has, for several thread counts, input layouts and storage in place.
 #include "executor/loops/executor.h"
 
 #include <gtest/gtest.h>
@@ -153,8 +153,8 @@ void expect_kernel(const Case& c, const Claim& claim, const Target& target, int 
   for (std::size_t i = 0; i < out.size(); ++i) {
     if (c.expected[i].empty()) continue;
     EXPECT_EQ(std::memcmp(outputs[i].data, c.expected[i].data(), c.expected[i].size()), 0)
-        << c.name << " output " << i << " " << c.outputs[i].str() << " isa " << isa_name(target.isa) << " threads " << threads << " storage "
-        << static_cast<int>(storage);
+        << c.name << " output " << i << " " << c.outputs[i].str() << " isa " << isa_name(target.isa) << " threads " << threads
+        << " storage " << static_cast<int>(storage);
   }
 }
 
@@ -203,10 +203,11 @@ TEST(LoopsExecutor, EverySampleOfEveryClaimedOpEqualsItsEvaluation) {
       }
     }
   }
-  for (const char* name : {"full", "cast", "copy", "add", "gelu", "gelu_backward", "where", "masked_fill", "sum", "mean", "sum_squares", "softmax",
-                           "cat", "pad", "embedding", "embedding_backward", "matmul", "matmul_accumulate", "linear", "layer_norm",
-                           "layer_norm_backward", "rms_norm", "rms_norm_backward", "rope", "rope_backward", "cross_entropy",
-                           "cross_entropy_backward", "attention", "attention_backward", "gather", "scatter", "scatter_add", "index_select", "index_add", "philox_dropout", "clip_coefficient", "adamw"}) {
+  for (const char* name : {"full", "cast", "copy", "add", "gelu", "gelu_backward", "where", "masked_fill", "sum", "mean", "sum_squares",
+                           "softmax", "cat", "pad", "embedding", "embedding_backward", "matmul", "matmul_accumulate", "linear",
+                           "layer_norm", "layer_norm_backward", "rms_norm", "rms_norm_backward", "rope", "rope_backward", "cross_entropy",
+                           "cross_entropy_backward", "attention", "attention_backward", "gather", "scatter", "scatter_add", "index_select",
+                           "index_add", "philox_dropout", "clip_coefficient", "adamw"}) {
     EXPECT_GT(claimed[name], 0) << name;
   }
 }
@@ -297,7 +298,9 @@ TEST(LoopsExecutor, WorkspacesOfBfloat16ResultsDoNotGrowWithThem) {
   EXPECT_EQ(product(4096, 8192), product(65536, 8192));
   EXPECT_EQ(product(4096, 8192), product(4096, 131072));
   EXPECT_LT(product(16, 16), product(4096, 8192));
-  const auto embedding = [&](std::int64_t width) { return workspace(op::embedding_backward, {{512, width}, {512}}, {50257, width}, EmbeddingAttrs{50257, {}}); };
+  const auto embedding = [&](std::int64_t width) {
+    return workspace(op::embedding_backward, {{512, width}, {512}}, {50257, width}, EmbeddingAttrs{50257, {}});
+  };
   EXPECT_GT(embedding(64), 0);
   EXPECT_EQ(embedding(64), embedding(8192));
 }
@@ -310,20 +313,24 @@ TEST(LoopsExecutor, BadIndicesAreErrors) {
     const auto claim = loops_executor().claim({c->node, c->inputs, c->outputs, target, 1});
     expect_kernel(*c, *claim, target, 1, Storage::dense);
   };
-  EXPECT_USER_ERROR(run(op::embedding, {"", {real({5, 3}), index({2}, 4)}, EmbeddingAttrs{5, {}}, {}}, 1, 5), "embedding: index out of range for extent 5: 5");
+  EXPECT_USER_ERROR(run(op::embedding, {"", {real({5, 3}), index({2}, 4)}, EmbeddingAttrs{5, {}}, {}}, 1, 5),
+                    "embedding: index out of range for extent 5: 5");
   EXPECT_USER_ERROR(run(op::embedding_backward, {"", {real({2, 3}), index({2}, 4)}, EmbeddingAttrs{5, {}}, {}}, 1, -1),
                     "embedding_backward: index out of range for extent 5: -1");
   EXPECT_USER_ERROR(run(op::adamw, op_row(op::adamw).samples().front(), 5, 0), "adamw: steps count from 1: 0");
-  EXPECT_USER_ERROR(run(op::index_select, {"", {real({5, 3}), index({2}, 4)}, DimAttrs{0}, {}}, 1, 7), "index_select: index out of range for extent 5: 7");
+  EXPECT_USER_ERROR(run(op::index_select, {"", {real({5, 3}), index({2}, 4)}, DimAttrs{0}, {}}, 1, 7),
+                    "index_select: index out of range for extent 5: 7");
   EXPECT_USER_ERROR(run(op::scatter_add, {"", {real({5, 3}), index({2, 3}, 4), real({2, 3})}, DimAttrs{0}, {}}, 1, 9),
                     "scatter_add: index out of range for extent 5: 9");
   EXPECT_USER_ERROR(run(op::index_add, {"", {real({5, 3}), index({2}, 4), real({2, 3})}, IndexAddAttrs{0, 1}, {}}, 1, 9),
                     "index_add: index out of range for extent 5: 9");
-  EXPECT_USER_ERROR(run(op::gather, {"", {real({5, 3}), index({2, 3}, 4)}, DimAttrs{0}, {}}, 1, 7), "gather: index out of range for extent 5: 7");
+  EXPECT_USER_ERROR(run(op::gather, {"", {real({5, 3}), index({2, 3}, 4)}, DimAttrs{0}, {}}, 1, 7),
+                    "gather: index out of range for extent 5: 7");
   EXPECT_USER_ERROR(run(op::scatter, {"", {real({5, 3}), index({2, 3}, 4), real({2, 3})}, DimAttrs{0}, {}}, 1, -2),
                     "scatter: index out of range for extent 5: -2");
-  EXPECT_USER_ERROR(run(op::cross_entropy_backward, {"", {real({2, 4}), index({2}, 3), real({2}), real({2})}, CrossEntropyAttrs{}, {}}, 1, 4),
-                    "cross_entropy_backward: target out of range for 4 classes: 4");
+  EXPECT_USER_ERROR(
+      run(op::cross_entropy_backward, {"", {real({2, 4}), index({2}, 3), real({2}), real({2})}, CrossEntropyAttrs{}, {}}, 1, 4),
+      "cross_entropy_backward: target out of range for 4 classes: 4");
   EXPECT_USER_ERROR(run(op::cross_entropy, {"", {real({2, 4}), index({2}, 3)}, CrossEntropyAttrs{}, {}}, 1, 4),
                     "cross_entropy: target out of range for 4 classes: 4");
 }

@@ -40,8 +40,10 @@ void expect_contract(const ProductTable<E, T>& table, Shape s, bool accumulate) 
   for (std::size_t i = 0; i < c.size(); ++i) c[i] = static_cast<T>(random_float(3, i));
   std::vector<T> expected = c;
   const auto signed_size = [](std::size_t x) { return static_cast<std::int64_t>(x); };
-  const Matrix<const E> ma = s.transpose_a ? Matrix<const E>{a.data(), 1, signed_size(s.m)} : Matrix<const E>{a.data(), signed_size(s.k), 1};
-  const Matrix<const E> mb = s.transpose_b ? Matrix<const E>{b.data(), 1, signed_size(s.k)} : Matrix<const E>{b.data(), signed_size(s.n), 1};
+  const Matrix<const E> ma =
+      s.transpose_a ? Matrix<const E>{a.data(), 1, signed_size(s.m)} : Matrix<const E>{a.data(), signed_size(s.k), 1};
+  const Matrix<const E> mb =
+      s.transpose_b ? Matrix<const E>{b.data(), 1, signed_size(s.k)} : Matrix<const E>{b.data(), signed_size(s.n), 1};
   const auto wide = [](E x) {
     if constexpr (std::is_same_v<E, bfloat16>) {
       return to_float(x);
@@ -57,7 +59,8 @@ void expect_contract(const ProductTable<E, T>& table, Shape s, bool accumulate) 
       if constexpr (std::is_same_v<E, bfloat16>) {
         if (!accumulate) element = reduction::product_element_bfloat16(s.k, load_a, load_b);
       } else {
-        element = accumulate ? reduction::product_element_onto<T>(element, s.k, load_a, load_b) : reduction::product_element<T>(s.k, load_a, load_b);
+        element = accumulate ? reduction::product_element_onto<T>(element, s.k, load_a, load_b)
+                             : reduction::product_element<T>(s.k, load_a, load_b);
       }
     }
   }

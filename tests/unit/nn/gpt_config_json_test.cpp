@@ -54,8 +54,9 @@ TEST(GptConfigJson, NamedModelsAreOfTheFamilyTheyWerePublishedIn) {
   for (const auto& [name, family] : std::initializer_list<std::pair<const char*, const char*>>{
            {"gpt2", "gpt2"}, {"toy-gpt", "gpt2"}, {"Llama-3.1-8B", "llama"}, {"Llama-3.2-1B", "llama"}, {"LLaMA-2-7B-32K", "llama"},
            {"tiny-llama-1.1b", "llama"}, {"Qwen2.5-0.5B", "qwen2"}, {"pythia-160m", "gpt_neox"}, {"toy-neox", "gpt_neox"},
-           {"stablelm-base-alpha-3b", "gpt_neox"}, {"stablelm-3b-4e1t", "stablelm"}, {"phi-2", "phi"}, {"phi-4", "phi3"}, {"Gemma-2b", "gemma"},
-           {"falcon-7b", "falcon"}, {"falcon-40b", "falcon"}, {"Falcon3-1B-Base", "llama"}, {"OLMo-1B-hf", "olmo"}, {"Mistral-7B-v0.3", "mistral"}}) {
+           {"stablelm-base-alpha-3b", "gpt_neox"}, {"stablelm-3b-4e1t", "stablelm"}, {"phi-2", "phi"}, {"phi-4", "phi3"},
+           {"Gemma-2b", "gemma"}, {"falcon-7b", "falcon"}, {"falcon-40b", "falcon"}, {"Falcon3-1B-Base", "llama"}, {"OLMo-1B-hf", "olmo"},
+           {"Mistral-7B-v0.3", "mistral"}}) {
     EXPECT_EQ(type(name), family) << name;
   }
 }
@@ -71,7 +72,8 @@ TEST(GptConfigJson, RefusesByName) {
   EXPECT_USER_ERROR(toy_with("qk_layernorm_order", 1), "config.json: key \"qk_layernorm_order\" is not known and may change the model");
   EXPECT_USER_ERROR(toy_with("qk_layernorm_order", 1), "if it does not, give --ignore_config_keys qk_layernorm_order");
   EXPECT_USER_ERROR(toy_with("rms_norm_epps", 1e-5), "did you mean \"rms_norm_eps\"?");
-  EXPECT_USER_ERROR(toy_with("model_type", "mamba"), "config.json: model_type: \"mamba\" is not supported; one of: deepseek_v3, falcon, gemma");
+  EXPECT_USER_ERROR(toy_with("model_type", "mamba"),
+                    "config.json: model_type: \"mamba\" is not supported; one of: deepseek_v3, falcon, gemma");
   EXPECT_USER_ERROR(toy_with("hidden_act", "relu"), "config.json: hidden_act: \"relu\" is not supported; one of: silu, swish");
   EXPECT_USER_ERROR(toy_with("sliding_window", 128), "config.json: sliding_window: is not supported; only null");
   EXPECT_USER_ERROR(toy_with("attention_bias", true), "attention_bias without mlp_bias");
@@ -88,8 +90,10 @@ TEST(GptConfigJson, RefusesByName) {
                     "layer_types[0]: needs a sliding_window, and none is on");
   EXPECT_USER_ERROR(toy_with("layer_types", parse_json(R"(["full_attention", "chunked_attention"])", "x")),
                     "layer_types[1]: \"chunked_attention\" is not supported; one of: full_attention, sliding_attention");
-  EXPECT_USER_ERROR(toy_with("layer_types", parse_json(R"(["full_attention"])", "x")), "layer_types: must have an entry for each of the 2 layers, not 1");
-  EXPECT_USER_ERROR(toy_with("quantization_config", parse_json(R"({"bits": 4})", "x")), "config.json: quantization_config: is not supported; only null");
+  EXPECT_USER_ERROR(toy_with("layer_types", parse_json(R"(["full_attention"])", "x")),
+                    "layer_types: must have an entry for each of the 2 layers, not 1");
+  EXPECT_USER_ERROR(toy_with("quantization_config", parse_json(R"({"bits": 4})", "x")),
+                    "config.json: quantization_config: is not supported; only null");
   EXPECT_USER_ERROR(toy_with("is_encoder_decoder", true), "is_encoder_decoder: true is not supported; only false");
   EXPECT_USER_ERROR(toy_with("pruned_heads", parse_json(R"({"0": [1]})", "x")), "pruned_heads: is not supported; only an empty list");
   EXPECT_USER_ERROR(parsed(R"({"model_type": "gpt2", "vocab_size": 9, "n_positions": 8, "n_embd": 8, "n_layer": 1, "n_head": 2,
@@ -102,9 +106,10 @@ TEST(GptConfigJson, RefusesByName) {
 
 TEST(GptConfigJson, KeysThatShapeNothing) {
   const GptConfig plain = config_from_json(config_to_json(named_config("toy-llama")).json, "config.json").config;
-  for (const auto& [key, value] : {std::pair<const char*, Json>{"torch_dtype", "bfloat16"}, {"eos_token_id", Json::array({1, 2})}, {"use_cache", false},
-                                   {"attention_dropout", 0.1}, {"quantization_config", Json()}, {"layer_types", Json()}, {"pretraining_tp", 2},
-                                   {"pruned_heads", Json::object()}, {"temperature", 0.7}, {"rope_scaling", Json::object({{"rope_type", "default"}})}}) {
+  for (const auto& [key, value] : {std::pair<const char*, Json>{"torch_dtype", "bfloat16"}, {"eos_token_id", Json::array({1, 2})},
+                                   {"use_cache", false}, {"attention_dropout", 0.1}, {"quantization_config", Json()},
+                                   {"layer_types", Json()}, {"pretraining_tp", 2}, {"pruned_heads", Json::object()}, {"temperature", 0.7},
+                                   {"rope_scaling", Json::object({{"rope_type", "default"}})}}) {
     EXPECT_EQ(toy_with(key, value).config, plain) << key;
   }
 }
@@ -132,7 +137,9 @@ TEST(GptConfigJson, UnknownKeysCanBeIgnoredByName) {
 /// Folders of every family.
 std::vector<std::string> reference_folders() {
   std::vector<std::string> names;
-  for (const auto& entry : std::filesystem::directory_iterator(test::reference_directory() / "hf")) names.push_back(entry.path().filename().string());
+  for (const auto& entry : std::filesystem::directory_iterator(test::reference_directory() / "hf")) {
+    names.push_back(entry.path().filename().string());
+  }
   std::sort(names.begin(), names.end());
   return names;
 }
@@ -184,7 +191,8 @@ TEST(FolderWeights, EveryRowOnce) {
 }
 
 const FolderTensor& tensor_of(const WeightTable& table, std::string_view name) {
-  const auto found = std::find_if(table.tensors.begin(), table.tensors.end(), [&](const FolderTensor& tensor) { return tensor.name == name; });
+  const auto found =
+      std::find_if(table.tensors.begin(), table.tensors.end(), [&](const FolderTensor& tensor) { return tensor.name == name; });
   if (found == table.tensors.end()) throw std::runtime_error("no tensor " + std::string(name));
   return *found;
 }
@@ -208,7 +216,8 @@ TEST(FolderWeights, FusedTensors) {
   const WeightTable phi3 = folder_weights(c, ModelFamily::phi3);
   const FolderTensor& both = tensor_of(phi3, "model.layers.1.mlp.gate_up_proj.weight");
   EXPECT_EQ(both.shape, (std::vector<std::int64_t>{352, 64}));
-  EXPECT_EQ(both.rows, (std::vector<ParameterRows>{{"transformer.h.1.mlp.fc_1.weight", 0, 176}, {"transformer.h.1.mlp.fc_2.weight", 0, 176}}));
+  EXPECT_EQ(both.rows,
+            (std::vector<ParameterRows>{{"transformer.h.1.mlp.fc_1.weight", 0, 176}, {"transformer.h.1.mlp.fc_2.weight", 0, 176}}));
   // Four heads of 16 and two groups: rows of queries 0-63, keys 64-95, values 96-127.
   c = named_config("toy-neox");
   c.n_query_groups = 2;
@@ -229,21 +238,23 @@ void replay(const std::string& text) {
 TEST(GptConfigJson, FuzzCorpus) {
   std::vector<std::string> corpus{"", "{}", "[]", R"({"model_type": 1})", R"({"model_type": "llama"})", R"({"litgpt": {}})"};
   std::set<ModelFamily> families;
-  for (const char* name : {"gpt2", "pythia-160m", "Llama-3.2-1B", "Qwen2.5-0.5B", "Mistral-7B-v0.3", "Gemma-2b", "phi-2", "phi-4", "falcon-7b",
-                           "falcon-40b", "OLMo-1B-hf", "stablelm-3b-4e1t"}) {
+  for (const char* name : {"gpt2", "pythia-160m", "Llama-3.2-1B", "Qwen2.5-0.5B", "Mistral-7B-v0.3", "Gemma-2b", "phi-2", "phi-4",
+                           "falcon-7b", "falcon-40b", "OLMo-1B-hf", "stablelm-3b-4e1t"}) {
     const ConfigFile file = config_to_json(named_config(name));
     families.insert(file.family);
     corpus.push_back(write_json(file.json, kCompact));
   }
   EXPECT_EQ(families.size(), 11u);
-  for (const char* scaling : {R"({"rope_type": "linear", "factor": 2})", R"({"type": "yarn", "factor": 4, "beta_slow": 2})",
-                              R"({"rope_type": "longrope", "short_factor": [1], "long_factor": [2], "original_max_position_embeddings": 8})",
-                              R"({"rope_type": "llama3", "factor": 8, "low_freq_factor": 1, "high_freq_factor": 4, "original_max_position_embeddings": 64})"}) {
+  for (const char* scaling :
+       {R"({"rope_type": "linear", "factor": 2})", R"({"type": "yarn", "factor": 4, "beta_slow": 2})",
+        R"({"rope_type": "longrope", "short_factor": [1], "long_factor": [2], "original_max_position_embeddings": 8})",
+        R"({"rope_type": "llama3", "factor": 8, "low_freq_factor": 1, "high_freq_factor": 4, "original_max_position_embeddings": 64})"}) {
     Json json = config_to_json(named_config("toy-llama")).json;
     json.set("rope_scaling", parse_json(scaling, "scaling"));
     corpus.push_back(write_json(json, kCompact));
   }
-  const std::vector<std::string> values{"null", "0", "-1", "1", "2.5", "9223372036854775807", "-9223372036854775808", "1e308", "true", "\"x\"", "[]", "{}"};
+  const std::vector<std::string> values{"null",  "0",    "-1",    "1",  "2.5", "9223372036854775807", "-9223372036854775808",
+                                        "1e308", "true", "\"x\"", "[]", "{}"};
   for (const std::string& text : corpus) {
     replay(text);
     for (std::size_t cut = 0; cut < text.size(); cut += 7) replay(text.substr(0, cut));

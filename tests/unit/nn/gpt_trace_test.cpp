@@ -183,7 +183,8 @@ TEST(GptTrace, APackedDocumentIsWhatItIsAlone) {
       for (std::size_t output : {1u, 2u}) {
         const std::size_t bytes = alone[output].bytes().size();
         const std::size_t row = bytes / static_cast<std::size_t>(length);
-        EXPECT_EQ(std::memcmp(together[output].bytes().data() + row * static_cast<std::size_t>(first), alone[output].bytes().data(), bytes), 0);
+        EXPECT_EQ(std::memcmp(together[output].bytes().data() + row * static_cast<std::size_t>(first), alone[output].bytes().data(), bytes),
+                  0);
       }
       first += length;
     }
@@ -229,7 +230,8 @@ TEST_P(Generation, CachedPassesEqualWholeOnes) {
       for (std::int64_t c = 0; c < v; ++c) {
         const double expected = logits.number(static_cast<std::size_t>((b * total + t) * v + c));
         const double actual = row.number(static_cast<std::size_t>(b * v + c));
-        ASSERT_TRUE(test::near(actual, expected, test::tolerance(DType::float64, 256))) << "position " << t << ": " << actual << " " << expected;
+        ASSERT_TRUE(test::near(actual, expected, test::tolerance(DType::float64, 256)))
+            << "position " << t << ": " << actual << " " << expected;
       }
     }
   };
@@ -243,7 +245,8 @@ TEST_P(Generation, CachedPassesEqualWholeOnes) {
   for (const TraceInput& input : prefill.trace.inputs) {  // what lies in the caches before is not read
     const Value& value = prefill.trace[input.value];
     if (!value.name.starts_with("cache.")) continue;
-    values[value.name] = HostTensor::from_numbers(value.type, std::vector<double>(static_cast<std::size_t>(value.type.shape.numel()), std::nan("")));
+    values[value.name] =
+        HostTensor::from_numbers(value.type, std::vector<double>(static_cast<std::size_t>(value.type.shape.numel()), std::nan("")));
   }
   std::vector<HostTensor> outputs = run(prefill.trace, values);
   expect_position(outputs[0], prompt - 1);
@@ -307,7 +310,8 @@ TEST(GptTrace, LongropeFollowsTheTable) {
 
 TEST(GptTrace, RefusesLengthsThatDoNotFit) {
   const GptConfig config = named_config("toy-llama");
-  EXPECT_USER_ERROR(trace_forward_loss(config, {.length = 65}), "the sequence length must be between 1 and the model's block size 64, not 65");
+  EXPECT_USER_ERROR(trace_forward_loss(config, {.length = 65}),
+                    "the sequence length must be between 1 and the model's block size 64, not 65");
   EXPECT_USER_ERROR(trace_forward_loss(config, {.batch = 0}), "the batch must hold at least one row, not 0");
   EXPECT_USER_ERROR(trace_decode(config, {}, 65), "the cache length must be between 1 and the model's block size 64, not 65");
   EXPECT_USER_ERROR(trace_prefill(config, {.length = 9}, 8), "the prompt's length must be between 1 and the cache length 8, not 9");

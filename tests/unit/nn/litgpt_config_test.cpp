@@ -54,7 +54,8 @@ TEST(LitGptConfig, LatentAttentionHasTheModelsNormEps) {
 TEST(LitGptConfig, RopeAdjustments) {
   const auto scaling = [](const char* text) { return config_with(std::string(R"("rope_adjustments": )") + text).rope_scaling; };
   EXPECT_EQ(scaling(R"({"factor": 8.0})").kind, RopeScaling::Kind::linear);
-  EXPECT_EQ(scaling(R"({"factor": 8, "low_freq_factor": 1, "high_freq_factor": 4, "original_max_seq_len": 64})").kind, RopeScaling::Kind::llama3);
+  EXPECT_EQ(scaling(R"({"factor": 8, "low_freq_factor": 1, "high_freq_factor": 4, "original_max_seq_len": 64})").kind,
+            RopeScaling::Kind::llama3);
   const RopeScaling yarn = scaling(R"({"factor": 4, "beta_fast": 16, "beta_slow": 2, "original_max_seq_len": 32, "mscale": 0.7})");
   EXPECT_EQ(yarn.kind, RopeScaling::Kind::yarn_litgpt);
   EXPECT_EQ(yarn.beta_fast, 16);

@@ -131,7 +131,8 @@ TEST(GptConfig, RefusesWhatDoesNotFit) {
   };
   EXPECT_USER_ERROR(validate(with([](GptConfig& c) { c.n_layer = 0; })), "model config: n_layer must be at least 1, not 0");
   EXPECT_USER_ERROR(validate(with([](GptConfig& c) { c.n_query_groups = 3; })), "n_head must be a multiple of n_query_groups: 4 and 3");
-  EXPECT_USER_ERROR(validate(with([](GptConfig& c) { c.padded_vocab_size = 64; })), "padded_vocab_size must not be below vocab_size: 64 < 65");
+  EXPECT_USER_ERROR(validate(with([](GptConfig& c) { c.padded_vocab_size = 64; })),
+                    "padded_vocab_size must not be below vocab_size: 64 < 65");
   EXPECT_USER_ERROR(validate(with([](GptConfig& c) { c.shared_attention_norm = true; })), "shared_attention_norm needs parallel_residual");
   EXPECT_USER_ERROR(validate(with([](GptConfig& c) { c.norm_eps = 0; })), "norm_eps must be positive");
   EXPECT_USER_ERROR(validate(with([](GptConfig& c) { c.rope_base = -1; })), "rope_base must be positive");
@@ -157,7 +158,8 @@ TEST(GptConfig, RefusesRopeScalingsThatDoNotFit) {
   using Kind = RopeScaling::Kind;
   EXPECT_USER_ERROR(validate(with({.kind = Kind::yarn, .factor = 4, .beta_fast = 1, .beta_slow = 2})),
                     "rope scaling needs beta_fast not below a positive beta_slow: 1 and 2");
-  EXPECT_USER_ERROR(validate(with({.kind = Kind::yarn_litgpt, .factor = 4, .mscale = 1.0})), "LitGPT's YaRN takes mscale together with mscale_all_dim");
+  EXPECT_USER_ERROR(validate(with({.kind = Kind::yarn_litgpt, .factor = 4, .mscale = 1.0})),
+                    "LitGPT's YaRN takes mscale together with mscale_all_dim");
   EXPECT_USER_ERROR(validate(with({.kind = Kind::longrope, .short_factor = {1, 2}})),
                     "rope scaling needs one short_factor for each turning pair of a head: 8, not 2");
   GptConfig flat = with({.kind = Kind::yarn, .factor = 4});
@@ -178,8 +180,10 @@ TEST(GptConfig, RefusesLatentAttentionThatDoesNotFit) {
   EXPECT_USER_ERROR(validate(with([](GptConfig& c) { c.latent_attention->q_lora_rank = -1; })), "q_lora_rank must not be negative: -1");
   EXPECT_USER_ERROR(validate(with([](GptConfig& c) { c.latent_attention->qk_rope_head_dim = 3; })),
                     "qk_rope_head_dim must be even and at least 2, not 3");
-  EXPECT_USER_ERROR(validate(with([](GptConfig& c) { c.n_query_groups = 1; })), "latent attention needs as many n_query_groups as heads: 1 and 4");
-  EXPECT_USER_ERROR(validate(with([](GptConfig& c) { c.norm_qk = true; })), "latent attention goes with rotary positions, litgpt names and no norm_qk");
+  EXPECT_USER_ERROR(validate(with([](GptConfig& c) { c.n_query_groups = 1; })),
+                    "latent attention needs as many n_query_groups as heads: 1 and 4");
+  EXPECT_USER_ERROR(validate(with([](GptConfig& c) { c.norm_qk = true; })),
+                    "latent attention goes with rotary positions, litgpt names and no norm_qk");
 }
 
 TEST(GptConfig, RefusesExpertsThatDoNotFit) {
@@ -195,10 +199,13 @@ TEST(GptConfig, RefusesExpertsThatDoNotFit) {
     return config;
   };
   EXPECT_NO_THROW(validate(with([](GptConfig&) {})));
-  EXPECT_USER_ERROR(validate(with([](GptConfig& c) { c.n_expert_per_token = 7; })), "n_expert_per_token must be between 1 and n_expert 6, not 7");
-  EXPECT_USER_ERROR(validate(with([](GptConfig& c) { c.n_shared_expert = -1; })), "n_shared_expert and first_k_dense_replace must not be negative");
+  EXPECT_USER_ERROR(validate(with([](GptConfig& c) { c.n_expert_per_token = 7; })),
+                    "n_expert_per_token must be between 1 and n_expert 6, not 7");
+  EXPECT_USER_ERROR(validate(with([](GptConfig& c) { c.n_shared_expert = -1; })),
+                    "n_shared_expert and first_k_dense_replace must not be negative");
   EXPECT_USER_ERROR(validate(with([](GptConfig& c) { c.n_expert_groups = 4; })), "n_expert must be a multiple of n_expert_groups: 6 and 4");
-  EXPECT_USER_ERROR(validate(with([](GptConfig& c) { c.n_topk_groups = 4; })), "n_topk_groups must be between 1 and n_expert_groups 3, not 4");
+  EXPECT_USER_ERROR(validate(with([](GptConfig& c) { c.n_topk_groups = 4; })),
+                    "n_topk_groups must be between 1 and n_expert_groups 3, not 4");
   EXPECT_USER_ERROR(validate(with([](GptConfig& c) { c.n_topk_scores_per_group = 3; })),
                     "n_topk_scores_per_group must be between 1 and a group's 2 experts, not 3");
   EXPECT_USER_ERROR(validate(with([](GptConfig& c) { c.n_expert_groups = 0, c.norm_topk_prob = true; })),

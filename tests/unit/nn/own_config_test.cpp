@@ -78,7 +78,8 @@ TEST(OwnConfig, EveryFieldComesBack) {
 }
 
 TEST(OwnConfig, AFileOfTheFirstVersionLacksWhatCameLater) {
-  const Json old = parse_json(R"({"model_type": "reprise", "format_version": 1, "name": "old", "n_layer": 5, "norm_class": "rms_norm"})", "config.json");
+  const Json old =
+      parse_json(R"({"model_type": "reprise", "format_version": 1, "name": "old", "n_layer": 5, "norm_class": "rms_norm"})", "config.json");
   const GptConfig config = read(old);
   EXPECT_EQ(config.n_layer, 5);
   EXPECT_EQ(config.norm_class, NormClass::rms_norm);

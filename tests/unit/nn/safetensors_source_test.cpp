@@ -107,7 +107,8 @@ TEST(SafetensorsSource, ATruncatedShardIsNamed) {
   put_index(folder, R"({"a": "one.safetensors", "b": "two.safetensors"})");
   const std::string bytes = test::get_file(folder / "two.safetensors");
   test::put_file(folder / "two.safetensors", bytes.substr(0, bytes.size() - 1));
-  EXPECT_USER_ERROR(SafetensorsSource::open_folder(folder.path()), "two.safetensors: tensor \"b\": data_offsets [0, 24] reach past the 23 bytes");
+  EXPECT_USER_ERROR(SafetensorsSource::open_folder(folder.path()),
+                    "two.safetensors: tensor \"b\": data_offsets [0, 24] reach past the 23 bytes");
 }
 
 TEST(SafetensorsSource, WeightsAreFloating) {
@@ -127,7 +128,8 @@ TEST(MatchWeights, NamesWhatDoesNotFit) {
   const auto match = [&](WeightTable table) { return match_weights(source, table); };
   EXPECT_EQ(match({{{"b", {}, {2, 3}, {}}, {"x", {"y", "a"}, {2, 3}, {}}}, {}}), (std::vector<std::size_t>{1, 0}));
   EXPECT_EQ(match({{{"b", {}, {2, 3}, {}}}, {"a"}}), std::vector<std::size_t>{1});
-  EXPECT_USER_ERROR(match({{{"b", {}, {2, 3}, {}}}, {}}), "model.safetensors: the model has no tensor of this name; is config.json the right one? a [2, 3]");
+  EXPECT_USER_ERROR(match({{{"b", {}, {2, 3}, {}}}, {}}),
+                    "model.safetensors: the model has no tensor of this name; is config.json the right one? a [2, 3]");
   EXPECT_USER_ERROR(match({{{"c", {"d"}, {2, 3}, {}}}, {}}), "model.safetensors: a tensor of the model is missing: c [2, 3]");
   EXPECT_USER_ERROR(match({{{"a", {}, {3, 2}, {}}}, {}}), "model.safetensors: wrong shape of a: the file has [2, 3], the model [3, 2]");
 }

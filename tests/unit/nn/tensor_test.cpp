@@ -35,7 +35,8 @@ void expect(const std::function<Tensor(const Tensor&, const Tensor&)>& body, con
   const std::vector<double> numbers = result.numbers();
   ASSERT_EQ(numbers.size(), values.size());
   for (std::size_t i = 0; i < values.size(); ++i) {
-    EXPECT_TRUE(test::near(numbers[i], values[i], test::tolerance(DType::float64))) << i << ": " << numbers[i] << ", expected " << values[i];
+    EXPECT_TRUE(test::near(numbers[i], values[i], test::tolerance(DType::float64)))
+        << i << ": " << numbers[i] << ", expected " << values[i];
   }
 }
 
@@ -97,10 +98,12 @@ TEST(Tensor, ProductsReductionsIndexing) {
   const double e = std::exp(1.0);
   const double total = 1 + e + e * e;
   expect([](const Tensor& x, const Tensor&) { return x.slice(0, 0, 1).softmax(-1); }, {1, 3}, {1 / total, e / total, e * e / total});
-  expect([](const Tensor& x, const Tensor&) { return x.slice(0, 0, 1).log_softmax(-1).exp(); }, {1, 3}, {1 / total, e / total, e * e / total});
+  expect([](const Tensor& x, const Tensor&) { return x.slice(0, 0, 1).log_softmax(-1).exp(); }, {1, 3},
+         {1 / total, e / total, e * e / total});
   expect([](const Tensor& x, const Tensor&) { return x.index_select(1, indices(x, {2}, 1)); }, {2, 2}, {2, 3, 5, 6});
   expect([](const Tensor& x, const Tensor&) { return x.gather(1, indices(x, {2, 1}, 1)); }, {2, 1}, {2, 6});
-  expect([](const Tensor& x, const Tensor& y) { return x.scatter(1, indices(x, {1, 3}, 0), y.reshape({1, 3})); }, {2, 3}, {10, 20, 30, 4, 5, 6});
+  expect([](const Tensor& x, const Tensor& y) { return x.scatter(1, indices(x, {1, 3}, 0), y.reshape({1, 3})); }, {2, 3},
+         {10, 20, 30, 4, 5, 6});
   expect([](const Tensor& x, const Tensor&) { return x.embedding(indices(x, {1, 1}, 1)); }, {1, 1, 3}, {4, 5, 6});
 }
 
@@ -116,14 +119,17 @@ TEST(Tensor, UserOpsAreCalledByName) {
   };
   register_op("tensor_test_pair", row);
   expect([](const Tensor& x, const Tensor& y) { return custom_op("tensor_test_pair", {x, y})[0]; }, {2, 3}, {2, 3, 4, 5, 6, 7});
-  expect([](const Tensor& x, const Tensor& y) { return custom_op("tensor_test_pair", {x, y}, {{"shift", 2}})[0]; }, {2, 3}, {3, 4, 5, 6, 7, 8});
+  expect([](const Tensor& x, const Tensor& y) { return custom_op("tensor_test_pair", {x, y}, {{"shift", 2}})[0]; }, {2, 3},
+         {3, 4, 5, 6, 7, 8});
   expect([](const Tensor& x, const Tensor& y) { return custom_op("tensor_test_pair", {x, y})[1]; }, {2, 3}, {10, 40, 90, 40, 100, 180});
   Tracer tracer("errors");
   const Tensor x = tracer.input("x", {DType::float32, {2}}, Role::batch);
-  EXPECT_USER_ERROR(custom_op("tensor_test_pear", {x}), "there is no user op 'tensor_test_pear'; did you mean \"tensor_test_pair\"?; register it first");
+  EXPECT_USER_ERROR(custom_op("tensor_test_pear", {x}),
+                    "there is no user op 'tensor_test_pear'; did you mean \"tensor_test_pair\"?; register it first");
   EXPECT_USER_ERROR(custom_op("matmul", {x, x}), "there is no user op 'matmul'");
   EXPECT_USER_ERROR(custom_op("tensor_test_pair", {}), "an op needs an input to know its trace by: tensor_test_pair");
-  EXPECT_USER_ERROR(custom_op("tensor_test_pair", {x, x}, {{"shfit", 2}}), "tensor_test_pair: there is no field 'shfit'; did you mean \"shift\"?");
+  EXPECT_USER_ERROR(custom_op("tensor_test_pair", {x, x}, {{"shfit", 2}}),
+                    "tensor_test_pair: there is no field 'shfit'; did you mean \"shift\"?");
 }
 
 TEST(Tensor, InPlaceWritesThroughViews) {

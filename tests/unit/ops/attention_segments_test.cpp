@@ -70,12 +70,14 @@ TEST(AttentionSegments, AreWrittenOutSoftmaxes) {
   const Node node = trace.nodes.back();
   const ValueId decomposed = op_row(op::attention).decompose(b, node, node.inputs)[0];
   trace.outputs = {whole, decomposed};
-  const std::vector<HostTensor> results = interpret(trace, std::vector<HostTensor>{HostTensor::of<double>(shape, q), HostTensor::of<double>(shape, k),
-                                                                                   HostTensor::of<double>(shape, v), HostTensor::of<std::int64_t>({1, kTokens}, ids)});
+  const std::vector<HostTensor> results =
+      interpret(trace, std::vector<HostTensor>{HostTensor::of<double>(shape, q), HostTensor::of<double>(shape, k),
+                                               HostTensor::of<double>(shape, v), HostTensor::of<std::int64_t>({1, kTokens}, ids)});
   for (const HostTensor& result : results) {
     const auto values = result.as<double>();
     for (std::size_t i = 0; i < size; ++i) {
-      ASSERT_TRUE(test::near(values[i], expected[i], test::tolerance(DType::float64, kTokens))) << i << ": " << values[i] << " and " << expected[i];
+      ASSERT_TRUE(test::near(values[i], expected[i], test::tolerance(DType::float64, kTokens)))
+          << i << ": " << values[i] << " and " << expected[i];
     }
   }
 }

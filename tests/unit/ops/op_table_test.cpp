@@ -18,7 +18,9 @@ OpRow identity_row() {
   OpRow row;
   row.infer = [](const Node&, std::span<const TensorType> inputs) { return std::vector(inputs.begin(), inputs.end()); };
   row.evaluate = [](EvalContext&) {};
-  row.cost = [](const Node&, std::span<const TensorType> inputs, std::span<const TensorType> outputs) { return streaming_cost(inputs, outputs); };
+  row.cost = [](const Node&, std::span<const TensorType> inputs, std::span<const TensorType> outputs) {
+    return streaming_cost(inputs, outputs);
+  };
   return row;
 }
 
@@ -35,7 +37,8 @@ TEST(OpTable, RefusesRowsOfUsersThatSayTooLittle) {
   EXPECT_USER_ERROR(register_op("op_table_test_untyped", row), "a user op needs `infer`: op_table_test_untyped");
   row = identity_row();
   row.evaluate = nullptr;
-  EXPECT_USER_ERROR(register_op("op_table_test_empty", row), "a user op needs `decompose`, or `evaluate` where it is opaque: op_table_test_empty");
+  EXPECT_USER_ERROR(register_op("op_table_test_empty", row),
+                    "a user op needs `decompose`, or `evaluate` where it is opaque: op_table_test_empty");
   row = identity_row();
   row.cost = nullptr;
   EXPECT_USER_ERROR(register_op("op_table_test_free", row), "an opaque user op needs `cost`: op_table_test_free");

@@ -128,7 +128,8 @@ TEST(RowErrors, Optimizer) {
   AdamWAttrs negative;
   negative.parameter = -1;
   EXPECT_USER_ERROR(ops::clip_coefficient(b, lr, 0), "clip_coefficient: the largest norm must be above 0: 0");
-  EXPECT_USER_ERROR(ops::adamw(b, {p, other, p, p, lr, step, {}, {}, {}}, {}), "adamw: parameter, gradient and moments must have one shape");
+  EXPECT_USER_ERROR(ops::adamw(b, {p, other, p, p, lr, step, {}, {}, {}}, {}),
+                    "adamw: parameter, gradient and moments must have one shape");
   EXPECT_USER_ERROR(ops::adamw(b, {narrow, narrow, p, p, lr, step, {}, {}, {}}, {}), "adamw: the moments must be bfloat16");
   EXPECT_USER_ERROR(ops::adamw(b, {p, narrow, p, p, lr, step, {}, {}, {}}, {}),
                     "adamw: the gradient must have the parameter's dtype or float32");

@@ -34,8 +34,10 @@ TEST_F(OpErrors, Differentiation) {
   const ValueId loss = ops::sum(b, x);
   trace.outputs = {loss, x, n};
   EXPECT_USER_ERROR(differentiate(trace, std::span(&x, 1), 3), "the trace has no output to differentiate: output 3 of 3");
-  EXPECT_USER_ERROR(differentiate(trace, std::span(&x, 1), 1), "only a floating scalar can be differentiated, reduce the loss first: float32[2]");
-  EXPECT_USER_ERROR(differentiate(trace, std::span(&x, 1), 2), "only a floating scalar can be differentiated, reduce the loss first: int64[]");
+  EXPECT_USER_ERROR(differentiate(trace, std::span(&x, 1), 1),
+                    "only a floating scalar can be differentiated, reduce the loss first: float32[2]");
+  EXPECT_USER_ERROR(differentiate(trace, std::span(&x, 1), 2),
+                    "only a floating scalar can be differentiated, reduce the loss first: int64[]");
   EXPECT_USER_ERROR(differentiate(trace, std::span(&n, 1)), "gradients are taken with respect to floating inputs only: int64[]");
   EXPECT_USER_ERROR(differentiate(trace, std::span(&loss, 1)), "gradients are taken with respect to floating inputs only: float32[]");
   EXPECT_USER_ERROR(trainable_parameters(trace, "*,mlp.*"), "no parameter matches the pattern '*' of trainable");
@@ -130,12 +132,15 @@ TEST_F(OpErrors, NormsAndRope) {
   EXPECT_USER_ERROR(ops::layer_norm(b, f({}), ValueId(), ValueId(), 1e-5), "the input must have at least one dimension");
   EXPECT_USER_ERROR(ops::rms_norm(b, f({2, 3}), f({2}), 1e-5), "input 1 must be a vector of the input's dtype and last extent");
   EXPECT_USER_ERROR(ops::rms_norm_backward(b, f({2, 3}), f({3}), f({2, 3}), ValueId(), NormAttrs{}), "input 1 must be float32[2]");
-  EXPECT_USER_ERROR(ops::rms_norm_backward(b, f({2, 3}), f({2}), f({2, 4}), ValueId(), NormAttrs{}), "the cotangent must have the input's type");
+  EXPECT_USER_ERROR(ops::rms_norm_backward(b, f({2, 3}), f({2}), f({2, 4}), ValueId(), NormAttrs{}),
+                    "the cotangent must have the input's type");
   EXPECT_USER_ERROR(ops::rope(b, f({2, 4}), f({2, 4}), f({2, 2})), "the tables must have one type");
-  EXPECT_USER_ERROR(ops::rope(b, f({2, 4}), f({2, 4}, DType::bfloat16), f({2, 4}, DType::bfloat16)), "the tables must be float32 or the input's dtype");
+  EXPECT_USER_ERROR(ops::rope(b, f({2, 4}), f({2, 4}, DType::bfloat16), f({2, 4}, DType::bfloat16)),
+                    "the tables must be float32 or the input's dtype");
   EXPECT_USER_ERROR(ops::rope(b, f({4}), f({2, 4}), f({2, 4})), "the tables must have a width, and no more dimensions than the input");
   EXPECT_USER_ERROR(ops::rope(b, f({2, 4}), f({2, 6}), f({2, 6})), "the tables are wider than a head: 6 and 4");
-  EXPECT_USER_ERROR(ops::rope(b, f({2, 4}), f({2, 3}), f({2, 3}), RopeLayout::interleaved), "pairs of neighbours need an even table width: 3");
+  EXPECT_USER_ERROR(ops::rope(b, f({2, 4}), f({2, 3}), f({2, 3}), RopeLayout::interleaved),
+                    "pairs of neighbours need an even table width: 3");
   EXPECT_USER_ERROR(ops::rope(b, f({2, 4}), f({3, 4}), f({3, 4})), "the tables do not broadcast to the input");
 }
 
@@ -193,8 +198,10 @@ TEST_F(OpErrors, Attention) {
   EXPECT_USER_ERROR(attend(one, one, one, {}, {}, {}, i({3})), "the segments must be int64 [batch, tokens]");
   EXPECT_USER_ERROR(attend({1, 2, 2, 4}, one, one, {}, {}, {}, i({1, 3})), "segments need as many queries as keys, and offset 0");
   const ops::AttentionInputs inputs = {f(one), f(one), f(one), {}, {}, {}, {}, {}};
-  EXPECT_USER_ERROR(ops::attention_backward(b, inputs, f(one), f({1, 2, 3}), f({1, 3, 2, 4}), {}), "output and cotangent must be float32[1, 3, 2, 4]");
-  EXPECT_USER_ERROR(ops::attention_backward(b, inputs, f({1, 3, 2, 4}), f({1, 2}), f({1, 3, 2, 4}), {}), "the log-sum-exp must be float32[1, 2, 3]");
+  EXPECT_USER_ERROR(ops::attention_backward(b, inputs, f(one), f({1, 2, 3}), f({1, 3, 2, 4}), {}),
+                    "output and cotangent must be float32[1, 3, 2, 4]");
+  EXPECT_USER_ERROR(ops::attention_backward(b, inputs, f({1, 3, 2, 4}), f({1, 2}), f({1, 3, 2, 4}), {}),
+                    "the log-sum-exp must be float32[1, 2, 3]");
 }
 
 TEST_F(OpErrors, AttentionDropoutNeedsItsDraw) {
@@ -207,7 +214,8 @@ TEST_F(OpErrors, AttentionDropoutNeedsItsDraw) {
   const std::vector<ValueId> cotangents = {result.out, ValueId()};
   const bool needs[] = {true, true, true};
   VjpContext context{b, node, cotangents, needs};
-  EXPECT_USER_ERROR(op_row(op::attention).vjp(context), "attention with dropout needs its seed before it is differentiated; run the rng pass");
+  EXPECT_USER_ERROR(op_row(op::attention).vjp(context),
+                    "attention with dropout needs its seed before it is differentiated; run the rng pass");
   const std::vector<HostTensor> values(3, HostTensor({DType::float32, one, Device::cpu}));
   EXPECT_USER_ERROR(interpret(trace, values), "with dropout needs a seed; run the rng pass first");
 }
@@ -226,13 +234,17 @@ Trace doubling(const Shape& shape, DType dtype = DType::float32) {
 TEST_F(OpErrors, Tiles) {
   const ValueId x = f({6, 3});
   EXPECT_USER_ERROR(b.emit(op::tile, {x}, TileAttrs{}), "tile: needs one body");
-  EXPECT_USER_ERROR(ops::tile(b, {x}, doubling({2, 3}), TileAttrs{3, {}, {0}}), "needs a tile at least, and a dimension or -1 for every input and output");
-  EXPECT_USER_ERROR(ops::tile(b, {x}, doubling({2, 3}), TileAttrs{4, {0}, {0}}), "float32[6, 3] cannot be cut into 4 equal tiles along dimension 0");
-  EXPECT_USER_ERROR(ops::tile(b, {x}, doubling({3, 3}), TileAttrs{3, {0}, {0}}), "input 0 of the body doubling is float32[3, 3], not float32[2, 3]");
+  EXPECT_USER_ERROR(ops::tile(b, {x}, doubling({2, 3}), TileAttrs{3, {}, {0}}),
+                    "needs a tile at least, and a dimension or -1 for every input and output");
+  EXPECT_USER_ERROR(ops::tile(b, {x}, doubling({2, 3}), TileAttrs{4, {0}, {0}}),
+                    "float32[6, 3] cannot be cut into 4 equal tiles along dimension 0");
+  EXPECT_USER_ERROR(ops::tile(b, {x}, doubling({3, 3}), TileAttrs{3, {0}, {0}}),
+                    "input 0 of the body doubling is float32[3, 3], not float32[2, 3]");
   EXPECT_USER_ERROR(ops::tile(b, {x}, doubling({2, 3}), TileAttrs{3, {0}, {2}}), "output 0 has no dimension 2");
   EXPECT_USER_ERROR(ops::tile(b, {x, x}, doubling({2, 3}), TileAttrs{3, {0, 0}, {0}}), "the body doubling takes 1 inputs, not 2");
   const DType bf = DType::bfloat16;
-  EXPECT_USER_ERROR(ops::tile(b, {f({6, 3}, bf)}, doubling({2, 3}, bf), TileAttrs{3, {0}, {-1}}), "only float32 and float64 tiles can be added up");
+  EXPECT_USER_ERROR(ops::tile(b, {f({6, 3}, bf)}, doubling({2, 3}, bf), TileAttrs{3, {0}, {-1}}),
+                    "only float32 and float64 tiles can be added up");
 }
 
 TEST_F(OpErrors, CustomFunctions) {
@@ -241,7 +253,8 @@ TEST_F(OpErrors, CustomFunctions) {
   EXPECT_USER_ERROR(ops::custom_function(b, {x}, doubling({3}), doubling({3}), "f"), "the body doubling takes 1 inputs, not 3");
   Trace backward;
   for (int n = 0; n < 3; ++n) backward.add_input({DType::float32, Shape{3}, Device::cpu}, Role::batch, "x");
-  EXPECT_USER_ERROR(ops::custom_function(b, {x}, doubling({3}), backward, "f"), "the backward body must give a cotangent for each of 1 inputs, not 0");
+  EXPECT_USER_ERROR(ops::custom_function(b, {x}, doubling({3}), backward, "f"),
+                    "the backward body must give a cotangent for each of 1 inputs, not 0");
   Builder inner(backward);
   backward.outputs = {ops::sum(inner, backward.inputs[0].value)};
   EXPECT_USER_ERROR(ops::custom_function(b, {x}, doubling({3}), backward, "f"), "cotangent 0 must have the type of its input");

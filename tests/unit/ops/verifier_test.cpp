@@ -88,17 +88,21 @@ TEST(Verifier, InPlaceNodesWriteWhatMayBeWritten) {
 
 TEST(Verifier, DonationsPairEqualTypesOnce) {
   expect_problem([](Trace& t) { t.donations = {{7, 0}}; }, "a donation names input 7 of 2 and output 0 of 2");
-  expect_problem([](Trace& t) { t.donations = {{1, 0}}; }, "a donated input and its output differ in type: %w -> %z: float32[3] and float32[2, 3]");
+  expect_problem([](Trace& t) { t.donations = {{1, 0}}; },
+                 "a donated input and its output differ in type: %w -> %z: float32[3] and float32[2, 3]");
   expect_problem([](Trace& t) { t.donations = {{1, 1}, {1, 1}}; }, "an input is donated twice: %w -> %w2");
   expect_problem([](Trace& t) { t.donations = {{1, 1}, {1, 1}}; }, "an output takes two inputs' storage: %w -> %w2");
   expect_problem([](Trace& t) { t.inputs[1].role = Role::scalar; }, "a scalar input has no storage to donate: %w -> %w2");
-  expect_problem([](Trace& t) { t.outputs.push_back(ValueId(1)); }, "an input is donated and returned as another output, copy it first: %w -> %w2");
+  expect_problem([](Trace& t) { t.outputs.push_back(ValueId(1)); },
+                 "an input is donated and returned as another output, copy it first: %w -> %w2");
 }
 
 TEST(Verifier, PhasesReadOnlyWhatComesBefore) {
   expect_problem([](Trace& t) { t.nodes[0].phase = Phase::backward; }, "a forward node reads %y of phase backward");
-  expect_problem([](Trace& t) { t.nodes[0].phase = Phase::update, t.nodes[1].phase = Phase::backward; }, "a backward node reads %y of phase update");
-  expect_problem([](Trace& t) { t.nodes[0].phase = Phase::backward, t.nodes[1].phase = Phase::recompute; }, "a recompute node reads %y of phase backward");
+  expect_problem([](Trace& t) { t.nodes[0].phase = Phase::update, t.nodes[1].phase = Phase::backward; },
+                 "a backward node reads %y of phase update");
+  expect_problem([](Trace& t) { t.nodes[0].phase = Phase::backward, t.nodes[1].phase = Phase::recompute; },
+                 "a recompute node reads %y of phase backward");
 }
 
 TEST(Verifier, TagsAreWishesAndNotItsConcern) {

@@ -79,7 +79,8 @@ TEST(HelpText, ShowsDefaultsChoicesAndAliases) {
   EXPECT_NE(text.find("  --max_iters N                   iterations in all [45]\n"), std::string::npos) << text;
   EXPECT_NE(text.find("--compile reprise|eager"), std::string::npos);
   EXPECT_NE(text.find("[also --model_name]"), std::string::npos);
-  EXPECT_NE(command_help_text(Command::generate).find("--no_stream                     do not print text as it is written"), std::string::npos);
+  EXPECT_NE(command_help_text(Command::generate).find("--no_stream                     do not print text as it is written"),
+            std::string::npos);
 }
 
 /// docs/cli.md is the generated text; with REPRISE_UPDATE_DOCS set the test writes it.

@@ -58,7 +58,8 @@ TEST(OptionValue, TomlTypesMustFit) {
   EXPECT_EQ(from_toml(OptionKind::size, std::string("1GB")), OptionValue(std::int64_t{1'000'000'000}));
   EXPECT_EQ(from_toml(OptionKind::duration, std::int64_t{90}), OptionValue(90.0));
   EXPECT_EQ(from_toml(OptionKind::paths, std::string("a")), OptionValue(std::vector<std::string>{"a"}));
-  EXPECT_EQ(from_toml(OptionKind::paths, TomlList{std::string("a"), std::string("b,c")}), OptionValue(std::vector<std::string>{"a", "b,c"}));
+  EXPECT_EQ(from_toml(OptionKind::paths, TomlList{std::string("a"), std::string("b,c")}),
+            OptionValue(std::vector<std::string>{"a", "b,c"}));
   EXPECT_USER_ERROR(from_toml(OptionKind::integer, 1.0), "x: must be an integer, not a number");
   EXPECT_USER_ERROR(from_toml(OptionKind::number, std::string("1")), "x: must be a number, not a string");
   EXPECT_USER_ERROR(from_toml(OptionKind::number, std::numeric_limits<double>::infinity()), "x: inf is not a number");

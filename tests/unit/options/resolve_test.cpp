@@ -66,8 +66,8 @@ TEST(Resolve, EverySpellingOfAFlag) {
 }
 
 TEST(Resolve, TheFieldsBenchmarkLinesAreAccepted) {
-  const ResolvedOptions options = bench({"--model_name", "pythia-160m", "--n_layer", "4", "--low_precision_mode", "none", "--compile", "eager",
-                                         "--checkpoint_activations", "False", "--micro_batch_size", "2"});
+  const ResolvedOptions options = bench({"--model_name", "pythia-160m", "--n_layer", "4", "--low_precision_mode", "none", "--compile",
+                                         "eager", "--checkpoint_activations", "False", "--micro_batch_size", "2"});
   EXPECT_EQ(options.get_text("model"), "pythia-160m");
   EXPECT_EQ(options.get_int("n_layers"), 4);
   EXPECT_EQ(options.get_text("compile"), "eager");
@@ -101,7 +101,8 @@ TEST(Resolve, WrongWordsAreNamed) {
   EXPECT_USER_ERROR(bench({"--seed", "1", "--seed", "2"}), "--seed is given twice; give it once");
   EXPECT_USER_ERROR(bench({"--seed"}), "option --seed needs a value: --seed N, or --seed=VALUE for one that starts with a dash");
   EXPECT_USER_ERROR(bench({"--json", "--seed", "1"}), "option --json needs a value: --json FILE");
-  EXPECT_USER_ERROR(bench({"--no_tie_embeddings=True"}), "--no_tie_embeddings takes no value; write --tie_embeddings or --no_tie_embeddings");
+  EXPECT_USER_ERROR(bench({"--no_tie_embeddings=True"}),
+                    "--no_tie_embeddings takes no value; write --tie_embeddings or --no_tie_embeddings");
   EXPECT_USER_ERROR(bench({"--no_seed"}), "unknown option --no_seed");
   EXPECT_USER_ERROR(bench({"--tie_embeddings=maybe"}), "--tie_embeddings: \"maybe\" is neither True nor False");
 }
@@ -137,7 +138,8 @@ TEST(Resolve, ResultsGoToPlacesOfTheirOwn) {
   };
   EXPECT_USER_ERROR(plan({"--out", "a", "--json", "./b/../a"}), "json and out are to be written to one place; give each its own: ./b/../a");
   EXPECT_USER_ERROR(plan({"--svg", "-", "--out", "-"}), "svg and out are to be written to one place; give each its own: standard output");
-  EXPECT_USER_ERROR(resolve_options(Command::eval, Words{"m", "--data", "d", "--json", "r", "--per_document", "r"}), "json and per_document are to be written");
+  EXPECT_USER_ERROR(resolve_options(Command::eval, Words{"m", "--data", "d", "--json", "r", "--per_document", "r"}),
+                    "json and per_document are to be written");
   EXPECT_NO_THROW(plan({"--out", "a", "--json", "b", "--svg", "-"}));
   EXPECT_NO_THROW(plan({"--out", "/dev/null", "--json", "/dev/null"}));
   const test::TemporaryDirectory folder;
@@ -147,14 +149,17 @@ TEST(Resolve, ResultsGoToPlacesOfTheirOwn) {
 }
 
 TEST(Resolve, ACheckOfNoneAgainstItself) {
-  EXPECT_USER_ERROR(bench({"--check_recompute"}), "check_recompute does not act with recompute none, with which it compares; leave it out, or choose a policy");
+  EXPECT_USER_ERROR(bench({"--check_recompute"}),
+                    "check_recompute does not act with recompute none, with which it compares; leave it out, or choose a policy");
   EXPECT_USER_ERROR(train({"--check_recompute", "--recompute", "none"}), "check_recompute does not act with recompute none");
   EXPECT_NO_THROW(train({"--check_recompute"}));
   EXPECT_NO_THROW(bench({"--check_recompute", "--checkpoint_activations"}));
 }
 
 TEST(Resolve, APolicyOfATraceThatIsPrintedBeforeIt) {
-  const auto trace = [](const char* stage) { return resolve_options(Command::trace, Words{"toy-gpt", "--recompute", "full", "--stage", stage}); };
+  const auto trace = [](const char* stage) {
+    return resolve_options(Command::trace, Words{"toy-gpt", "--recompute", "full", "--stage", stage});
+  };
   for (const std::string stage : {"forward", "joint", "step", "claimed"}) {
     EXPECT_USER_ERROR(trace(stage.c_str()), "recompute full does not act at stage " + stage + "; leave it out, or add --stage recomputed");
   }
@@ -220,8 +225,8 @@ TEST(Resolve, PrintedConfigurationGivesTheSameOptions) {
   const test::TemporaryDirectory folder;
   const std::string file = (folder / "c.toml").string();
   const ResolvedOptions first = resolve_options(
-      Command::train, Words{"--data", "a \"b\".txt", "c", "--out", "run", "--max_tokens", "1.5M", "--max_time", "2h", "--trainable", "a.*,b",
-                            "--learning_rate", "3e-4", "--val_data", "0.05", "--n_layers", "2", "--quiet"});
+      Command::train, Words{"--data", "a \"b\".txt", "c", "--out", "run", "--max_tokens", "1.5M", "--max_time", "2h", "--trainable",
+                            "a.*,b", "--learning_rate", "3e-4", "--val_data", "0.05", "--n_layers", "2", "--quiet"});
   const std::string text = config_text(first);
   test::put_file(file, text);
   const ResolvedOptions second = resolve_options(Command::train, Words{"--config", file});
@@ -276,7 +281,8 @@ TEST(Resolve, ContradictionsAreRefused) {
   EXPECT_USER_ERROR(train({"--learning_rate", "0"}), "--learning_rate: 0 is out of range; give above 0");
   EXPECT_USER_ERROR(train({"--master_weights"}), "master_weights acts only with dtype bfloat16; leave it out, or add --dtype bfloat16");
   EXPECT_USER_ERROR(train({"--rounding", "nearest"}), "rounding acts only with dtype bfloat16; leave it out, or add --dtype bfloat16");
-  EXPECT_USER_ERROR(train({"--rounding", "nearest", "--dtype", "bfloat16", "--master_weights"}), "rounding does not act with master_weights");
+  EXPECT_USER_ERROR(train({"--rounding", "nearest", "--dtype", "bfloat16", "--master_weights"}),
+                    "rounding does not act with master_weights");
   EXPECT_NO_THROW(train({"--rounding", "nearest", "--dtype", "bfloat16"}));
   EXPECT_USER_ERROR(train({"--val_data", "1.5"}), "val_data must be a file or a share of at least 0 and below 1, not \"1.5\"");
   EXPECT_NO_THROW(train({"--val_data", "0"}));
@@ -287,8 +293,10 @@ TEST(Resolve, ContradictionsAreRefused) {
   EXPECT_USER_ERROR(bench({"--max_iters", "10"}),
                     "warmup_iters must be below max_iters, so that an iteration is counted, not 25 with 10; change one");
   EXPECT_EQ(bench({"--checkpoint_activations", "True"}).get_text("recompute"), "full");
-  EXPECT_USER_ERROR(bench({"--checkpoint_activations", "True", "--recompute", "ops"}), "checkpoint_activations True is recompute full, not ops; give one");
-  EXPECT_USER_ERROR(bench({"--compat_eager"}), "compat_eager does not act with recompute none; leave it out, or choose full, layers:N, ops or alternate");
+  EXPECT_USER_ERROR(bench({"--checkpoint_activations", "True", "--recompute", "ops"}),
+                    "checkpoint_activations True is recompute full, not ops; give one");
+  EXPECT_USER_ERROR(bench({"--compat_eager"}),
+                    "compat_eager does not act with recompute none; leave it out, or choose full, layers:N, ops or alternate");
   EXPECT_USER_ERROR(bench({"--no_early_stop", "--recompute", "auto"}), "no_early_stop does not act with recompute auto");
   EXPECT_FALSE(bench({"--compat_eager", "--recompute", "ops"}).get_flag("early_stop"));
   EXPECT_TRUE(bench({"--compat_eager", "--early_stop", "--recompute", "ops"}).get_flag("early_stop"));
@@ -357,7 +365,8 @@ TEST(Invocation, FindsTheCommand) {
   EXPECT_EQ(parse_invocation(Words{"run-trace", "a"}).options->command(), Command::run_trace);
   EXPECT_EQ(parse_invocation(Words{"run_trace", "-"}).options->get_text("file"), "-");
   EXPECT_EQ(parse_invocation(Words{"bench", "--max_iters", "60"}).options->get_int("max_iters"), 60);
-  EXPECT_USER_ERROR(parse_invocation(Words{"trian"}), "unknown command \"trian\"; did you mean \"train\"? (reprise --help lists the commands)");
+  EXPECT_USER_ERROR(parse_invocation(Words{"trian"}),
+                    "unknown command \"trian\"; did you mean \"train\"? (reprise --help lists the commands)");
   EXPECT_USER_ERROR(parse_invocation(Words{"--quiet", "train"}), "the command comes first, not --quiet");
 }
 

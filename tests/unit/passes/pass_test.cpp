@@ -266,11 +266,14 @@ TEST(Simplify, LeavesNoValueOutOfWhichSomethingIsWanted) {
   const auto turned = [](Builder& b, ValueId v) { return ops::permute(b, v, {1, 2, 0}); };
   const auto sliced = [](Builder& b, ValueId v) { return ops::slice(b, v, 1, 1, 3); };
   const std::vector<Pair> pairs = {
-      {"reshape", [](Builder& b, ValueId v) { return ops::reshape(b, v, {24}); }, [](Builder& b, ValueId v) { return ops::reshape(b, v, {4, 6}); }},
+      {"reshape", [](Builder& b, ValueId v) { return ops::reshape(b, v, {24}); },
+       [](Builder& b, ValueId v) { return ops::reshape(b, v, {4, 6}); }},
       {"permute", turned, turned},
       {"slice", sliced, [](Builder& b, ValueId v) { return ops::slice(b, v, 1, 0, 1); }},
-      {"expand", [](Builder& b, ValueId v) { return ops::expand(b, ops::slice(b, v, 2, 0, 1), {2, 3, 5}); }, [](Builder& b, ValueId v) { return ops::expand(b, v, {7, 2, 3, 5}); }},
-      {"cast", [](Builder& b, ValueId v) { return ops::cast(b, v, DType::float64); }, [](Builder& b, ValueId v) { return ops::cast(b, v, DType::bfloat16); }},
+      {"expand", [](Builder& b, ValueId v) { return ops::expand(b, ops::slice(b, v, 2, 0, 1), {2, 3, 5}); },
+       [](Builder& b, ValueId v) { return ops::expand(b, v, {7, 2, 3, 5}); }},
+      {"cast", [](Builder& b, ValueId v) { return ops::cast(b, v, DType::float64); },
+       [](Builder& b, ValueId v) { return ops::cast(b, v, DType::bfloat16); }},
       {"neg", neg, neg},
       {"abs", neg, [](Builder& b, ValueId v) { return b.emit(op::abs, {v}); }},
       {"flip", flip, flip},
@@ -305,7 +308,8 @@ TEST(Decompose, ACircleIsTheUsersError) {
   Trace trace;
   Builder b(trace);
   trace.outputs = {b.emit(circle, {trace.add_input({DType::float32, {3}}, Role::batch, "x")}, CustomAttrs{})};
-  EXPECT_USER_ERROR(run_passes(trace, std::vector{find_pass("decompose")}), "the decomposition of op 'pass_test_circle' leads back to itself");
+  EXPECT_USER_ERROR(run_passes(trace, std::vector{find_pass("decompose")}),
+                    "the decomposition of op 'pass_test_circle' leads back to itself");
 }
 
 TEST(Functionalize, SharedPlacesAreNotWritten) {

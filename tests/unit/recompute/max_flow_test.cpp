@@ -32,7 +32,9 @@ TEST(MaxFlow, IsTheSmallestCutAndTheOneNearestToTheSink) {
   for (int round = 0; round < 300; ++round) {
     const std::size_t vertices = 3 + random() % 6;
     std::vector<Edge> edges;
-    for (std::size_t i = 0; i < 2 * vertices; ++i) edges.push_back({random() % vertices, random() % vertices, static_cast<std::int64_t>(random() % 10)});
+    for (std::size_t i = 0; i < 2 * vertices; ++i) {
+      edges.push_back({random() % vertices, random() % vertices, static_cast<std::int64_t>(random() % 10)});
+    }
     FlowNetwork network(vertices);
     for (const Edge& edge : edges) network.add_edge(edge.from, edge.to, edge.capacity);
     const std::int64_t flow = network.maximize(0, 1);

@@ -13,7 +13,8 @@ namespace reprise::test {
 namespace {
 
 TEST(RecomputePolicy, PrintsAndParses) {
-  for (const char* text : {"none", "tags", "full", "layers:3", "ops", "ops:a file.txt", "alternate", "alternate:*.gate,wq", "regions:block0,block1*", "auto", "file:plan.txt"}) {
+  for (const char* text : {"none", "tags", "full", "layers:3", "ops", "ops:a file.txt", "alternate", "alternate:*.gate,wq",
+                           "regions:block0,block1*", "auto", "file:plan.txt"}) {
     EXPECT_EQ(parse_policy(text).str(), text);
   }
 }
@@ -35,7 +36,8 @@ TEST(SaveList, ReadsNamesAndComments) {
   EXPECT_TRUE(list.contains(op::attention));
   EXPECT_FALSE(list.contains(op::gelu));
   EXPECT_USER_ERROR(parse_save_list("matmul\nlinaer\n", "list.txt"), "list.txt:2: no op is called 'linaer'; did you mean \"linear\"?");
-  EXPECT_EQ(parse_save_list("\xEF\xBB\xBFsilu\r\ngelu\r\n", "l").names(), (std::vector<std::string>{"gelu", "silu"})) << "as some editors write";
+  EXPECT_EQ(parse_save_list("\xEF\xBB\xBFsilu\r\ngelu\r\n", "l").names(), (std::vector<std::string>{"gelu", "silu"}))
+      << "as some editors write";
   EXPECT_USER_ERROR(parse_save_list("a\x1b[2J\n", "l"), "l:1: no op is called 'a\\x1b[2J'");
   EXPECT_USER_ERROR(parse_save_list(std::string(1 << 22, 'x'), "l"), "l:1: no op is called '" + std::string(80, 'x') + "...'");
 }
@@ -46,7 +48,9 @@ TEST(RecomputePlanText, PrintsAndParses) {
   plan.trace = "step";
   plan.fingerprint = 0x1234;
   plan.replays_whole = true;
-  plan.saved = {{SavedEntry::How::keep, "x", "", "leaves region block0"}, {SavedEntry::How::copy, "v", "", ""}, {SavedEntry::How::hold, "y", "g", "listed"}};
+  plan.saved = {{SavedEntry::How::keep, "x", "", "leaves region block0"},
+                {SavedEntry::How::copy, "v", "", ""},
+                {SavedEntry::How::hold, "y", "g", "listed"}};
   plan.copies = {{"h.r1", "h", "g", "recompute full"}};
   RecomputePlan accumulating = plan;
   accumulating.trace = "accumulate";
@@ -89,7 +93,8 @@ TEST(RecomputePlanText, OfAnotherTraceNamesTheFileAndWhatToCompare) {
   changed = plan;
   ++changed.fingerprint;
   EXPECT_USER_ERROR(read(changed), "the recompute plan mine.txt was made for another");
-  for (const char* part : {"the vocabulary, tied embeddings", "max_norm, dropout, pack_documents", "with max_norm 0 train measures the norm still", "RUN/recompute_plan.txt"}) {
+  for (const char* part : {"the vocabulary, tied embeddings", "max_norm, dropout, pack_documents",
+                           "with max_norm 0 train measures the norm still", "RUN/recompute_plan.txt"}) {
     EXPECT_USER_ERROR(read(changed), part);
   }
   changed.trace = "accumulate";
@@ -101,7 +106,8 @@ TEST(RecomputePlanText, SaysWhatIsWrongAndWhere) {
   EXPECT_USER_ERROR(parse_plans("", "p"), "p: an empty file holds no recompute plan; reprise plan --out writes one");
   EXPECT_USER_ERROR(parse_plans(head + head, "p"), "p:3: a second recompute plan for step; leave one of the two");
   EXPECT_USER_ERROR(parse_plans("memory\n", "p"), "p:1: not a recompute plan");
-  EXPECT_USER_ERROR(parse_plans("recompute plan 2 for step 12\n", "p"), "p:1: a recompute plan of another version; this program reads version 1");
+  EXPECT_USER_ERROR(parse_plans("recompute plan 2 for step 12\n", "p"),
+                    "p:1: a recompute plan of another version; this program reads version 1");
   EXPECT_USER_ERROR(parse_plans("recompute plan 1 for step zz\n", "p"), "p:1: the fingerprint is a hexadecimal number");
   EXPECT_USER_ERROR(parse_plans("recompute plan 1 for step 12\nkeep %x\n", "p"), "p:2: the second line reads 'policy POLICY'");
   EXPECT_USER_ERROR(parse_plans(head + "keep x\n", "p"), "p:3: expected a value, %NAME");

@@ -101,11 +101,14 @@ TEST(RecomputeWarnings, ListsThatNameWhatNoBlockRuns) {
   EXPECT_EQ(ops_from("silu\ntopk\nmatmul\n", model(2)),
             Warnings{"the save list mine.txt names matmul, topk, which no block runs; reprise trace MODEL --stage claimed "
                      "shows which there are"});
-  EXPECT_EQ(ops_from("# nothing\n", model(2)), Warnings{"recompute ops:mine.txt is recompute full: the list is empty; name ops in it, or default"});
+  EXPECT_EQ(ops_from("# nothing\n", model(2)),
+            Warnings{"recompute ops:mine.txt is recompute full: the list is empty; name ops in it, or default"});
 }
 
 TEST(RecomputeWarnings, ListsOfRegionsThatNameWhatTheyDoNotRun) {
-  const auto listed = [](std::vector<std::string> names) { return recompute(model(2, RegionPolicy{RegionPolicy::Kind::ops, std::move(names)}), "tags").warnings; };
+  const auto listed = [](std::vector<std::string> names) {
+    return recompute(model(2, RegionPolicy{RegionPolicy::Kind::ops, std::move(names)}), "tags").warnings;
+  };
   EXPECT_EQ(listed({"silu", "gelu"}),
             Warnings{"the save list of region block0 names gelu, which nothing in it runs (and 1 more); name ops that reprise trace "
                      "shows at stage claimed"});

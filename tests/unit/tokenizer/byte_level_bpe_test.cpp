@@ -16,7 +16,9 @@ using Ids = std::vector<std::int32_t>;
 ByteLevelBpe tables() {
   ByteLevelBpe bpe;
   bpe.vocabulary.tokens = {"<s>", "</s>"};
-  for (int byte = 0; byte < 256; ++byte) bpe.vocabulary.tokens.push_back(to_byte_alphabet(std::string(1, static_cast<char>(static_cast<std::uint8_t>(byte)))));
+  for (int byte = 0; byte < 256; ++byte) {
+    bpe.vocabulary.tokens.push_back(to_byte_alphabet(std::string(1, static_cast<char>(static_cast<std::uint8_t>(byte)))));
+  }
   bpe.vocabulary.tokens.emplace_back("ab");
   bpe.vocabulary.tokens.emplace_back("12");
   const std::vector<std::string> merges = {"a b", "1 2"};

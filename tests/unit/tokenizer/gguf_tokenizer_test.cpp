@@ -26,7 +26,9 @@ struct Tables {
   std::function<void(GgufBuilder&)> more = [](GgufBuilder&) {};
 
   Tables() {
-    for (int byte = 0; byte < 256; ++byte) tokens.push_back(to_byte_alphabet(std::string(1, static_cast<char>(static_cast<std::uint8_t>(byte)))));
+    for (int byte = 0; byte < 256; ++byte) {
+      tokens.push_back(to_byte_alphabet(std::string(1, static_cast<char>(static_cast<std::uint8_t>(byte)))));
+    }
     tokens.insert(tokens.end(), {"ab", "12", "Ġab", "<|im_end|>", "<tag>"});
     types.assign(tokens.size(), 1);
     types[259] = 3;
@@ -69,7 +71,9 @@ TEST(GgufTokenizer, CutsWordsAsTheFileSays) {
     EXPECT_EQ(tables.load()->encode_framed("12"), (Ids{259, 257})) << pre;
   }
   tables.more = [](GgufBuilder& builder) {
-    builder.value("tokenizer.ggml.bos_token_id", std::uint32_t{259}).value("tokenizer.ggml.add_bos_token", false).value("tokenizer.ggml.add_eos_token", true);
+    builder.value("tokenizer.ggml.bos_token_id", std::uint32_t{259})
+        .value("tokenizer.ggml.add_bos_token", false)
+        .value("tokenizer.ggml.add_eos_token", true);
   };
   EXPECT_EQ(tables.load()->encode_framed("12"), (Ids{257, 259}));
 }

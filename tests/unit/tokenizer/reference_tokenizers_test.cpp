@@ -101,8 +101,9 @@ TEST(ReferenceTokenizers, Variants) {
 
 /// Text of pieces that the tokenizers treat apart.
 std::string random_text(unsigned seed) {
-  static const std::vector<std::string> pieces = {"the", " model", "  ", "\n", "\r\n", "\t", "12345", ".", "'s", "\u00E9t\u00E9", "\u4F60\u597D", "\U0001F600",
-                                                  "\u0627\u0644", "x", " <s", "</", "\u2028", "\u00A0", "A", "\u0915\u094D\u0937"};
+  static const std::vector<std::string> pieces = {
+      "the",          " model",     "  ",           "\n", "\r\n", "\t", "12345",  ".",      "'s", "\u00E9t\u00E9",
+      "\u4F60\u597D", "\U0001F600", "\u0627\u0644", "x",  " <s",  "</", "\u2028", "\u00A0", "A",  "\u0915\u094D\u0937"};
   std::string text;
   for (int i = 0; i < 40; ++i) {
     seed = seed * 1664525u + 1013904223u;
@@ -113,7 +114,8 @@ std::string random_text(unsigned seed) {
 
 TEST(ReferenceTokenizers, DecodeWhatTheyEncode) {
   REPRISE_NEEDS_REFERENCE("tokenizer");
-  for (const std::string name : {"gpt2_512", "gpt2_2048", "llama3_512", "llama3_2048", "qwen2_2048", "sentencepiece_612", "sentencepiece_2148"}) {
+  for (const std::string name :
+       {"gpt2_512", "gpt2_2048", "llama3_512", "llama3_2048", "qwen2_2048", "sentencepiece_612", "sentencepiece_2148"}) {
     const auto tokenizer = load_tokenizer(test::reference_directory() / "tokenizer" / (name + ".tokenizer.json"));
     for (unsigned seed = 0; seed < 200; ++seed) {
       const std::string text = random_text(seed);

@@ -60,14 +60,16 @@ TEST(Tiktoken, KnowsFilesByTheirNumberOfTokens) {
   EXPECT_EQ(llama3.special.at(9), "<|eot_id|>");
   EXPECT_EQ(llama3.special.back(), "<|reserved_special_token_250|>");
   EXPECT_EQ(tiktoken_format(151643, "t").pattern, WordPattern::qwen2);
-  EXPECT_USER_ERROR(parse_tiktoken(small_file(), "t.tiktoken"), "t.tiktoken: which pattern cuts the text of this .tiktoken file is not known");
+  EXPECT_USER_ERROR(parse_tiktoken(small_file(), "t.tiktoken"),
+                    "t.tiktoken: which pattern cuts the text of this .tiktoken file is not known");
   EXPECT_USER_ERROR(parse_tiktoken("", "t.tiktoken"), "it has 0");
 }
 
 TEST(Tiktoken, RefusesLinesThatAreNone) {
   const auto load = [](const std::string& more) { parse_tiktoken(small_file() + more, "t.tiktoken", format()); };
   load("\r\n\n");
-  for (const char* line : {"YWI=", "YWI= x", "YWI= -1", "YWI= 259x", "YWI 259", "Y=I= 259", "Y=== 259", "==== 259", " 259", "YW!= 259", "YWI=YWI= 259"}) {
+  for (const char* line :
+       {"YWI=", "YWI= x", "YWI= -1", "YWI= 259x", "YWI 259", "Y=I= 259", "Y=== 259", "==== 259", " 259", "YW!= 259", "YWI=YWI= 259"}) {
     EXPECT_USER_ERROR(load(line), "t.tiktoken:260: not a line of a .tiktoken file");
   }
   EXPECT_USER_ERROR(load("YWJh 300"), "t.tiktoken:260: ranks must run 0, 1, 2, ...; found 300");

@@ -241,14 +241,16 @@ TEST(Tokenizer, TheConfigDecidesOverTheTemplate) {
   parts.post_processor = write_text_frame({.before = {257}, .after = {0}}, [](std::int32_t id) { return std::to_string(id); });
   save_tokenizer(BpeTokenizer(parts, "t"), folder.path());
   EXPECT_EQ(load_tokenizer(folder.path())->encode_framed("!"), (Ids{257, 1, 0}));
-  write_text_file(folder / "tokenizer_config.json", R"({"bos_token": "ab", "eos_token": "<|endoftext|>", "add_bos_token": true, "add_eos_token": false})");
+  write_text_file(folder / "tokenizer_config.json",
+                  R"({"bos_token": "ab", "eos_token": "<|endoftext|>", "add_bos_token": true, "add_eos_token": false})");
   EXPECT_EQ(load_tokenizer(folder.path())->encode_framed("!"), (Ids{257, 1}));
   write_text_file(folder / "tokenizer_config.json", R"({"bos_token": "ab", "add_bos_token": false})");
   EXPECT_EQ(load_tokenizer(folder.path())->encode_framed("!"), (Ids{1, 0}));
 }
 
 TEST(Tokenizer, RefusesNamesOfTokensThatAreNotThere) {
-  EXPECT_USER_ERROR(load_with(R"({"pad_token": "[PAD]"})", ""), "tokenizer_config.json: pad_token: names a token that tokenizer.json does not have: \"[PAD]\"");
+  EXPECT_USER_ERROR(load_with(R"({"pad_token": "[PAD]"})", ""),
+                    "tokenizer_config.json: pad_token: names a token that tokenizer.json does not have: \"[PAD]\"");
   EXPECT_USER_ERROR(load_with("", R"({"eos_token": "x y"})"), "special_tokens_map.json: eos_token: names a token");
   EXPECT_USER_ERROR(load_with(R"({"add_bos_token": true})", ""), "tokenizer_config.json: add_bos_token: needs the name of the token");
   EXPECT_USER_ERROR(load_with(R"({"bos_token": 3})", ""), "bos_token: must be a string");

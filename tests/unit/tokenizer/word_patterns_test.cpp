@@ -76,8 +76,9 @@ Words words_by_regex(const Regex& regex, std::string_view text) {
 
 /// Text of characters that the patterns tell apart.
 std::string random_text(std::mt19937& random) {
-  static const std::vector<char32_t> pool = {' ', ' ', ' ', '\n', '\r', '\t', '\'', '\'', 's', 'S', 'l', 'L', 'r', 'e', 'v', 'd', 'a', 'Z', '1', '2', '.', '!', '_',
-                                             0x85, 0xA0, 0xB2, 0xE9, 0x17F, 0x301, 0x660, 0x2028, 0x2167, 0x3000, 0x4E00, 0x1F600, 0xE000, 0x10FFFF};
+  static const std::vector<char32_t> pool = {
+      ' ', ' ', ' ', '\n', '\r', '\t', '\'', '\'', 's',   'S',   'l',   'L',    'r',    'e',    'v',    'd',     'a',    'Z',     '1',
+      '2', '.', '!', '_',  0x85, 0xA0, 0xB2, 0xE9, 0x17F, 0x301, 0x660, 0x2028, 0x2167, 0x3000, 0x4E00, 0x1F600, 0xE000, 0x10FFFF};
   std::string text;
   for (std::size_t i = random() % 24; i > 0; --i) append_utf8(text, pool[random() % pool.size()]);
   return text;

@@ -87,7 +87,8 @@ TEST_F(CheckpointTest, AnOlderCompleteOneIsTakenWhereTheNewestIsNot) {
   }
   remove_path(folder_.path() / "step-5");
   remove_path(folder_.path() / "step-10");
-  EXPECT_USER_ERROR(latest_checkpoint(folder_.path()), "no checkpoint of the run is complete; bring back what is missing, or start another run; of the newest, ");
+  EXPECT_USER_ERROR(latest_checkpoint(folder_.path()),
+                    "no checkpoint of the run is complete; bring back what is missing, or start another run; of the newest, ");
   EXPECT_USER_ERROR(latest_checkpoint(folder_.path()), "step-20, this is gone: optimizer.safetensors");
 }
 
@@ -105,7 +106,8 @@ TEST_F(CheckpointTest, ParametersAreReadInAnotherDtype) {
   EXPECT_EQ(b, (std::vector<double>{-1, 0, 1, 2}));
   parameters_.data[0][4] = std::numeric_limits<float>::infinity();
   save(6);
-  EXPECT_USER_ERROR(load_parameters(folder_.path() / "step-6", wide), "a.weight: the weights hold a value that is not finite; take an earlier checkpoint: element 4");
+  EXPECT_USER_ERROR(load_parameters(folder_.path() / "step-6", wide),
+                    "a.weight: the weights hold a value that is not finite; take an earlier checkpoint: element 4");
 }
 
 TEST_F(CheckpointTest, AnEmptyRunHasNone) { EXPECT_FALSE(latest_checkpoint(folder_.path()).has_value()); }

@@ -42,7 +42,9 @@ class DataFilesTest : public testing::Test {
     test::put_file(folder_ / name, content);
     return folder_ / name;
   }
-  static DataFiles find(std::vector<std::string> paths, DataFormat format = DataFormat::automatic) { return find_data_files(paths, format); }
+  static DataFiles find(std::vector<std::string> paths, DataFormat format = DataFormat::automatic) {
+    return find_data_files(paths, format);
+  }
   std::vector<std::int64_t> tokens(const std::string& path, DataFormat format) {
     const TokenFile file = TokenFile::open({path, format, false}, folder_ / "spool");
     std::vector<std::int64_t> ids;
@@ -54,7 +56,8 @@ class DataFilesTest : public testing::Test {
 TEST_F(DataFilesTest, FormatsGoByNameAndHeader) {
   const std::string text = put("a.txt", "text");
   const std::string lines = put("b.jsonl.gz", test::gzip_of("{}"));
-  EXPECT_EQ(find({text, lines, "-"}).files, (std::vector<DataFile>{{text, DataFormat::text, false}, {lines, DataFormat::jsonl, false}, {"-", DataFormat::text, true}}));
+  EXPECT_EQ(find({text, lines, "-"}).files,
+            (std::vector<DataFile>{{text, DataFormat::text, false}, {lines, DataFormat::jsonl, false}, {"-", DataFormat::text, true}}));
   const std::string bin = put("c.bin", llm_c<std::uint16_t>(20240520, 1, {1, 2}));
   EXPECT_EQ(find({bin}).files, (std::vector<DataFile>{{bin, DataFormat::llm_c, false}}));
   const std::string raw = put("d.bin", bytes_of<std::uint16_t>({1, 2}));
@@ -92,7 +95,8 @@ TEST_F(DataFilesTest, WhatIsLeftOutOfAFolderIsSaid) {
   const DataFiles found = find({folder_ / "data"});
   EXPECT_EQ(found.files.size(), 1u);
   ASSERT_EQ(found.skipped.size(), 1u);
-  for (const char* phrase : {"7 files are left out", "/.c (hidden)", "/.hidden (hidden)", "/d.png (not text)", "/e.txt (empty)", "and 3 more"}) {
+  for (const char* phrase :
+       {"7 files are left out", "/.c (hidden)", "/.hidden (hidden)", "/d.png (not text)", "/e.txt (empty)", "and 3 more"}) {
     EXPECT_NE(found.skipped[0].find(phrase), std::string::npos) << phrase << " in " << found.skipped[0];
   }
   put("none/a.png", std::string("\x89PNG\0", 5));
@@ -101,27 +105,38 @@ TEST_F(DataFilesTest, WhatIsLeftOutOfAFolderIsSaid) {
 }
 
 TEST_F(DataFilesTest, TokensOfLlmC) {
-  EXPECT_EQ(tokens(put("a.bin", llm_c<std::uint16_t>(20240520, 1, {50256, 1, 65535})), DataFormat::llm_c), (std::vector<std::int64_t>{50256, 1, 65535}));
-  EXPECT_EQ(tokens(put("b.bin", llm_c<std::uint32_t>(20240801, 7, {128000, 1})), DataFormat::llm_c), (std::vector<std::int64_t>{128000, 1}));
+  EXPECT_EQ(tokens(put("a.bin", llm_c<std::uint16_t>(20240520, 1, {50256, 1, 65535})), DataFormat::llm_c),
+            (std::vector<std::int64_t>{50256, 1, 65535}));
+  EXPECT_EQ(tokens(put("b.bin", llm_c<std::uint32_t>(20240801, 7, {128000, 1})), DataFormat::llm_c),
+            (std::vector<std::int64_t>{128000, 1}));
   const std::string good = llm_c<std::uint16_t>(20240520, 1, {1, 2, 3});
   EXPECT_EQ(tokens(put("c.bin.zst", test::zstd_of(good)), DataFormat::llm_c), (std::vector<std::int64_t>{1, 2, 3}));
-  EXPECT_USER_ERROR(tokens(put("d.bin", good.substr(0, good.size() - 1)), DataFormat::llm_c), "d.bin is cut short: 3 tokens take 1030 bytes, 1029 are there");
+  EXPECT_USER_ERROR(tokens(put("d.bin", good.substr(0, good.size() - 1)), DataFormat::llm_c),
+                    "d.bin is cut short: 3 tokens take 1030 bytes, 1029 are there");
   EXPECT_USER_ERROR(tokens(put("d.bin", good + "x"), DataFormat::llm_c), "d.bin is too long: 3 tokens take 1030 bytes, 1031 are there");
-  EXPECT_USER_ERROR(tokens(put("d.bin", good.substr(0, 12)), DataFormat::llm_c), "d.bin is cut short: a header has 1024 bytes, 12 are there");
-  EXPECT_USER_ERROR(tokens(put("d.bin", llm_c<std::uint16_t>(20240520, 2, {1})), DataFormat::llm_c), "d.bin has version 2 of llm.c's token files");
-  EXPECT_USER_ERROR(tokens(put("d.bin", llm_c<std::uint16_t>(7, 1, {1})), DataFormat::llm_c), "d.bin is no token file of llm.c: it does not start with 20240520 or 20240801");
+  EXPECT_USER_ERROR(tokens(put("d.bin", good.substr(0, 12)), DataFormat::llm_c),
+                    "d.bin is cut short: a header has 1024 bytes, 12 are there");
+  EXPECT_USER_ERROR(tokens(put("d.bin", llm_c<std::uint16_t>(20240520, 2, {1})), DataFormat::llm_c),
+                    "d.bin has version 2 of llm.c's token files");
+  EXPECT_USER_ERROR(tokens(put("d.bin", llm_c<std::uint16_t>(7, 1, {1})), DataFormat::llm_c),
+                    "d.bin is no token file of llm.c: it does not start with 20240520 or 20240801");
   EXPECT_USER_ERROR(tokens(put("d.bin", llm_c<std::uint16_t>(20240520, 1, {})), DataFormat::llm_c), "d.bin holds no tokens");
 }
 
 TEST_F(DataFilesTest, TokensOfNanoGpt) {
-  EXPECT_EQ(tokens(put("a.bin", bytes_of<std::uint16_t>({7, 50256, 65535})), DataFormat::nanogpt), (std::vector<std::int64_t>{7, 50256, 65535}));
-  EXPECT_USER_ERROR(tokens(put("b.bin", "abc"), DataFormat::nanogpt), "b.bin is no file of 16-bit tokens: its number of bytes is odd; copy it again: 3");
-  EXPECT_USER_ERROR(tokens(put("b.bin", llm_c<std::uint16_t>(20240520, 1, {1})), DataFormat::nanogpt), "b.bin has the header of llm.c; give --data_format llm.c");
+  EXPECT_EQ(tokens(put("a.bin", bytes_of<std::uint16_t>({7, 50256, 65535})), DataFormat::nanogpt),
+            (std::vector<std::int64_t>{7, 50256, 65535}));
+  EXPECT_USER_ERROR(tokens(put("b.bin", "abc"), DataFormat::nanogpt),
+                    "b.bin is no file of 16-bit tokens: its number of bytes is odd; copy it again: 3");
+  EXPECT_USER_ERROR(tokens(put("b.bin", llm_c<std::uint16_t>(20240520, 1, {1})), DataFormat::nanogpt),
+                    "b.bin has the header of llm.c; give --data_format llm.c");
   EXPECT_USER_ERROR(tokens(put("b.bin", ""), DataFormat::nanogpt), "b.bin holds no tokens");
 }
 
 TEST(DataFormat, HasNames) {
-  for (const std::string_view name : {"auto", "text", "jsonl", "llm.c", "nanogpt"}) EXPECT_EQ(data_format_name(*parse_data_format(name)), name);
+  for (const std::string_view name : {"auto", "text", "jsonl", "llm.c", "nanogpt"}) {
+    EXPECT_EQ(data_format_name(*parse_data_format(name)), name);
+  }
   EXPECT_EQ(parse_data_format("parquet"), std::nullopt);
 }
 

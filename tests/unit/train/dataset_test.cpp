@@ -68,7 +68,8 @@ std::string text_of(const Dataset& data, const TokenShard& shard) {
 }
 
 TEST_F(DatasetTest, DocumentsEndWithTheEndOfText) {
-  DatasetOptions o = options({put("a.txt", "one"), put("b.txt.gz", test::gzip_of("two")), put("c.jsonl", "{\"text\": \"x\"}\n{\"text\": \"yz\"}\n")});
+  DatasetOptions o =
+      options({put("a.txt", "one"), put("b.txt.gz", test::gzip_of("two")), put("c.jsonl", "{\"text\": \"x\"}\n{\"text\": \"yz\"}\n")});
   o.tokenizer = byte_tokenizer();
   const Dataset data = build(o);
   EXPECT_EQ(text_of(data, data.train), "one|/two|/x|/yz|");
@@ -90,7 +91,9 @@ TEST_F(DatasetTest, DocumentsStandInTheTokenizersFrame) {
     o.tokenizer = put("framed.json", write_json(root));
     const Dataset data = build(o);
     std::vector<std::int64_t> ids;
-    for (std::int64_t i = 0; i < data.train.tokens().size(); ++i) ids.push_back(data.train.tokens()[i] * (data.train.tokens().is_target(i) ? 1 : -1));
+    for (std::int64_t i = 0; i < data.train.tokens().size(); ++i) {
+      ids.push_back(data.train.tokens()[i] * (data.train.tokens().is_target(i) ? 1 : -1));
+    }
     return ids;
   };
   const std::int64_t a = plain->encode("a")[0];
@@ -102,7 +105,8 @@ TEST_F(DatasetTest, DocumentsStandInTheTokenizersFrame) {
 }
 
 TEST_F(DatasetTest, OnlyTheCompletionIsLearned) {
-  DatasetOptions o = options({put("a.jsonl", "{\"prompt\": \"ask\", \"completion\": \"tell\"}\n{\"prompt\": \"b\", \"completion\": \"c\"}\n")});
+  DatasetOptions o =
+      options({put("a.jsonl", "{\"prompt\": \"ask\", \"completion\": \"tell\"}\n{\"prompt\": \"b\", \"completion\": \"c\"}\n")});
   o.tokenizer = byte_tokenizer();
   Dataset data = build(o);
   EXPECT_EQ(text_of(data, data.train), "ASKtell|/Bc|");

@@ -30,7 +30,9 @@ struct Text {
   }
   TokenView view() const { return std::span(tokens); }
   DocumentPacking packing(std::int64_t block) const { return {starts, static_cast<std::int64_t>(tokens.size()), block}; }
-  bool starts_document(std::int64_t token) const { return std::find(starts.begin(), starts.end(), static_cast<std::uint64_t>(token)) != starts.end(); }
+  bool starts_document(std::int64_t token) const {
+    return std::find(starts.begin(), starts.end(), static_cast<std::uint64_t>(token)) != starts.end();
+  }
 };
 
 struct Row {
@@ -103,7 +105,8 @@ TEST(DocumentPacking, LongDocumentsAreCut) {
 TEST(DocumentPacking, DocumentsOfOneTokenPredictNothing) {
   const Text text({1, 1, 1});
   EXPECT_EQ(text.packing(8).row_count(), 0);
-  EXPECT_USER_ERROR(BatchSampler(text.packing(8), {.block_size = 8, .micro_batch_size = 1}), "the training text has no document of two tokens");
+  EXPECT_USER_ERROR(BatchSampler(text.packing(8), {.block_size = 8, .micro_batch_size = 1}),
+                    "the training text has no document of two tokens");
   EXPECT_USER_ERROR(ValidationBatches(text.packing(8), 2), "the validation text has no document of two tokens");
 }
 

@@ -29,7 +29,8 @@ struct Scorable {
   std::unique_ptr<Engine> engine;
   ScoringOptions options;
 
-  Scorable(const std::string& model, std::int64_t block, std::int64_t stride, std::int64_t rows, DType dtype = DType::float32, bool onednn = false)
+  Scorable(const std::string& model, std::int64_t block, std::int64_t stride, std::int64_t rows, DType dtype = DType::float32,
+           bool onednn = false)
       : config(named_config(model)), options{block, stride, rows} {
     GptProgramOptions request;
     request.config = config;
@@ -95,7 +96,9 @@ struct Scorable {
 
 Ids document(std::size_t length, std::int32_t seed) {
   Ids ids;
-  for (std::size_t i = 0; i < length; ++i) ids.push_back(static_cast<std::int32_t>((static_cast<std::size_t>(seed) * 31 + i * 17 + i * i * 5) % 60));
+  for (std::size_t i = 0; i < length; ++i) {
+    ids.push_back(static_cast<std::int32_t>((static_cast<std::size_t>(seed) * 31 + i * 17 + i * i * 5) % 60));
+  }
   return ids;
 }
 
@@ -110,7 +113,8 @@ TEST(DocumentScorer, TokensHaveTheContextThatIsPromised) {
         // the first window that holds the target
         std::size_t start = 0;
         while (start + kBlock < target) start += static_cast<std::size_t>(stride);
-        expected += model.loss_of_last(Ids(ids.begin() + static_cast<std::ptrdiff_t>(start), ids.begin() + static_cast<std::ptrdiff_t>(target) + 1));
+        expected += model.loss_of_last(
+            Ids(ids.begin() + static_cast<std::ptrdiff_t>(start), ids.begin() + static_cast<std::ptrdiff_t>(target) + 1));
         if (target > kBlock) {
           EXPECT_GE(target - start, static_cast<std::size_t>(kBlock - stride + 1));
         } else {

@@ -89,7 +89,8 @@ TEST_P(FamilyFolder, UntouchedWeightsAreWrittenAsTheyWere) {
   EXPECT_EQ(get_file(folder_ / "again/generation_config.json"), get_file(origin_ / "generation_config.json"));
   // Straight from file to file too.
   const auto source = SafetensorsSource::open_folder(origin_);
-  save_model_folder(folder_ / "copy", model.config, FileSource(*source, folder_weights(model.config, model.family)), {&layout, nullptr, {}, {}});
+  save_model_folder(folder_ / "copy", model.config, FileSource(*source, folder_weights(model.config, model.family)),
+                    {&layout, nullptr, {}, {}});
   EXPECT_EQ(stored_tensors(folder_ / "copy"), stored_tensors(origin_));
 }
 
@@ -138,11 +139,12 @@ TEST_P(FamilyFolder, TrainsAStep) {
   EXPECT_EQ(stored_tensors(folder_ / "again"), after);
 }
 
-INSTANTIATE_TEST_SUITE_P(Families, FamilyFolder, testing::Combine(testing::ValuesIn(kFolderFigures), testing::ValuesIn(kForms)), [](const auto& parameter) {
-  std::string name = std::string(std::get<0>(parameter.param).name) + "_" + std::get<1>(parameter.param).name;
-  std::replace(name.begin(), name.end(), '-', '_');
-  return name;
-});
+INSTANTIATE_TEST_SUITE_P(Families, FamilyFolder, testing::Combine(testing::ValuesIn(kFolderFigures), testing::ValuesIn(kForms)),
+                         [](const auto& parameter) {
+                           std::string name = std::string(std::get<0>(parameter.param).name) + "_" + std::get<1>(parameter.param).name;
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
 
 const FolderFigure& figure(std::string_view name) {
   return *std::find_if(std::begin(kFolderFigures), std::end(kFolderFigures), [&](const FolderFigure& f) { return f.name == name; });
@@ -166,7 +168,8 @@ TEST(FolderOptions, TypesAndShards) {
   EXPECT_EQ(sizes.size(), 3U);
   for (const auto& [shard, size] : sizes) EXPECT_LE(size, 4000U) << shard;
   EXPECT_TRUE(sizes.contains("model-00001-of-00003.safetensors"));
-  EXPECT_EQ(read_json(folder / "half/model.safetensors.index.json").find("metadata")->find("total_size")->integer(), static_cast<std::int64_t>(total));
+  EXPECT_EQ(read_json(folder / "half/model.safetensors.index.json").find("metadata")->find("total_size")->integer(),
+            static_cast<std::int64_t>(total));
   EXPECT_EQ(read_config(folder / "half").config, layout.model.config);
   // A size that all fits into gives one file without an index.
   save_model_folder(folder / "one", layout.model.config, parameters, {&layout, nullptr, {}, 1000000});
@@ -177,7 +180,8 @@ TEST(FolderOptions, TypesAndShards) {
 TEST(FolderOptions, FilesOfTokenizerAndGeneration) {
   const TemporaryDirectory folder;
   put_figure_folder(folder.path(), figure("qwen2"), DType::float32, 1);
-  for (const char* name : {"tokenizer.json", "tokenizer_config.json", "merges.txt", "generation_config.json", "chat_template.jinja", "notes.txt"}) {
+  for (const char* name :
+       {"tokenizer.json", "tokenizer_config.json", "merges.txt", "generation_config.json", "chat_template.jinja", "notes.txt"}) {
     put_file(folder / name, std::string("of ") + name);
   }
   const FolderLayout layout = read_layout(folder.path());
@@ -205,7 +209,9 @@ TEST(FolderOptions, NamesOfOldFilesAreKept) {
   fs::create_directory(folder / "old");
   fs::copy(folder / "config.json", folder / "old/config.json");
   std::vector<SafetensorsPlan> plan;
-  for (const SourceTensor& tensor : whole->tensors()) plan.push_back({tensor.name.substr(std::string("transformer.").size()), DType::float32, tensor.shape});
+  for (const SourceTensor& tensor : whole->tensors()) {
+    plan.push_back({tensor.name.substr(std::string("transformer.").size()), DType::float32, tensor.shape});
+  }
   plan.push_back({"h.0.attn.bias", DType::float32, {1}});
   SafetensorsWriter writer(folder / "old/model.safetensors", plan);
   for (std::size_t i = 0; i < whole->tensors().size(); ++i) writer.write(whole->stored(i).bytes);

@@ -57,7 +57,9 @@ struct Parameters {
       data.emplace_back(static_cast<std::size_t>(p.shape.numel()) * sizeof(float));
       slots.push_back({p.name, DType::float32, p.shape.extents(), {}});
       auto* const values = reinterpret_cast<float*>(data.back().data());
-      for (std::int64_t i = 0; i < p.shape.numel(); ++i) values[i] = static_cast<float>(seed * 1000 + slots.size()) + static_cast<float>(i) / 16384;
+      for (std::int64_t i = 0; i < p.shape.numel(); ++i) {
+        values[i] = static_cast<float>(seed * 1000 + slots.size()) + static_cast<float>(i) / 16384;
+      }
     }
     for (std::size_t i = 0; i < slots.size(); ++i) slots[i].bytes = data[i];
   }
@@ -67,7 +69,9 @@ struct Parameters {
     const auto slot = std::find_if(slots.begin(), slots.end(), [&](const TensorSlot& s) { return s.name == name; });
     const std::size_t bytes = slot->bytes.size() / static_cast<std::size_t>(slot->shape[0]);
     std::string text;
-    for (const std::int64_t row : order) text.append(reinterpret_cast<const char*>(slot->bytes.data()) + static_cast<std::size_t>(row) * bytes, bytes);
+    for (const std::int64_t row : order) {
+      text.append(reinterpret_cast<const char*>(slot->bytes.data()) + static_cast<std::size_t>(row) * bytes, bytes);
+    }
     return text;
   }
 };
@@ -102,7 +106,9 @@ std::string model_file(const FileOptions& options, const Parameters& p) {
   GgufBuilder b;
   b.value("general.architecture", options.architecture.c_str()).value("general.name", "a small model");
   const auto key = [&](const char* name, auto value) {
-    if (std::find(options.without.begin(), options.without.end(), name) == options.without.end()) b.value(options.architecture + "." + name, value);
+    if (std::find(options.without.begin(), options.without.end(), name) == options.without.end()) {
+      b.value(options.architecture + "." + name, value);
+    }
   };
   key("context_length", std::uint32_t{128});
   key("block_count", std::uint32_t{kLayers});
@@ -115,9 +121,8 @@ std::string model_file(const FileOptions& options, const Parameters& p) {
   key("rope.dimension_count", std::uint32_t{kHead});
   key("vocab_size", std::uint32_t{kVocabulary});
   const std::uint64_t width = kWidth, inner = kInner, vocabulary = kVocabulary, queries = kHeads * kHead, keys = kGroups * kHead;
-  const auto add = [&](const std::string& name, std::vector<std::uint64_t> extents, const std::string& from, const std::vector<std::int64_t>& order) {
-    b.tensor(name, extents, kF32, p.rows(from, order));
-  };
+  const auto add = [&](const std::string& name, std::vector<std::uint64_t> extents, const std::string& from,
+                       const std::vector<std::int64_t>& order) { b.tensor(name, extents, kF32, p.rows(from, order)); };
   add("token_embd.weight", {width, vocabulary}, "transformer.wte.weight", in_order(0, kVocabulary));
   for (int layer = 0; layer < kLayers; ++layer) {
     const std::string blk = "blk." + std::to_string(layer) + ".";
@@ -206,7 +211,8 @@ TEST_F(GgufModel, RefusesWhatItCannotBuild) {
   FileOptions missing;
   missing.without = {"block_count"};
   EXPECT_USER_ERROR(config(missing), "m.gguf: key \"llama.block_count\" is missing");
-  EXPECT_USER_ERROR(with("llama.block_counts", std::uint32_t{1}), "key \"llama.block_counts\" is not known and may change the model; did you mean \"llama.block_count\"?");
+  EXPECT_USER_ERROR(with("llama.block_counts", std::uint32_t{1}),
+                    "key \"llama.block_counts\" is not known and may change the model; did you mean \"llama.block_count\"?");
   EXPECT_USER_ERROR(with("general.type", "adapter"), "general.type: the file holds no model but: adapter");
   EXPECT_USER_ERROR(with("split.count", std::uint32_t{3}), "split.count: the file is one of 3 parts of a model; join them first");
   EXPECT_USER_ERROR(with("llama.expert_count", std::uint32_t{8}), "llama.expert_count: is not supported yet");
@@ -214,7 +220,8 @@ TEST_F(GgufModel, RefusesWhatItCannotBuild) {
   EXPECT_USER_ERROR(with("llama.attention.causal", false), "llama.attention.causal: false is not supported yet");
   EXPECT_USER_ERROR(with("llama.rope.scaling.type", "yarn"), "llama.rope.scaling.type: \"yarn\" is not supported; one of: none, linear");
   EXPECT_USER_ERROR(with("llama.rope.scaling.factor", std::numeric_limits<float>::infinity()), "llama.rope.scaling.factor: is not finite");
-  EXPECT_USER_ERROR(with("llama.attention.value_length", std::uint32_t{8}), "llama.attention.value_length: is not supported yet unless equal to key_length");
+  EXPECT_USER_ERROR(with("llama.attention.value_length", std::uint32_t{8}),
+                    "llama.attention.value_length: is not supported yet unless equal to key_length");
   test::put_file(folder_ / "none.gguf", GgufBuilder().build());
   EXPECT_USER_ERROR(gguf_config(GgufFile::open(folder_ / "none.gguf")), "none.gguf: key \"general.architecture\" is missing");
 }
@@ -238,12 +245,16 @@ TEST_F(GgufModel, FactorsOfRotaryFrequenciesAreRead) {
   };
   const GptConfig c = config(with({kPairs}, kF32, factors));
   EXPECT_TRUE(load(with({kPairs}, kF32, factors)) == Parameters(structure(false, true), 1).data);
-  for (const std::int64_t length : {std::int64_t{1}, c.block_size, 4 * c.block_size}) EXPECT_EQ(rope_frequencies(c, length), expected) << length;
+  for (const std::int64_t length : {std::int64_t{1}, c.block_size, 4 * c.block_size}) {
+    EXPECT_EQ(rope_frequencies(c, length), expected) << length;
+  }
   EXPECT_EQ(rope_attention_factor(c.rope_scaling), 1);
   EXPECT_USER_ERROR(config(with({kPairs}, kF32, factors, true)), "m.gguf: the tensor rope_freqs.weight stands beside a linear scaling");
-  EXPECT_USER_ERROR(config(with({kPairs, 1}, kF32, factors)), "the tensor rope_freqs.weight must be one row of numbers; it has 2 dimensions, type F32");
+  EXPECT_USER_ERROR(config(with({kPairs, 1}, kF32, factors)),
+                    "the tensor rope_freqs.weight must be one row of numbers; it has 2 dimensions, type F32");
   EXPECT_USER_ERROR(config(with({256}, kIq2Xxs, std::string(66, '\0'))), "must be one row of numbers; it has 1 dimensions, type IQ2_XXS");
-  EXPECT_USER_ERROR(config(with({3}, kF32, std::string(12, '\1'))), "rope scaling needs one short_factor for each turning pair of a head: 8, not 3");
+  EXPECT_USER_ERROR(config(with({3}, kF32, std::string(12, '\1'))),
+                    "rope scaling needs one short_factor for each turning pair of a head: 8, not 3");
   EXPECT_USER_ERROR(config(with({kPairs}, kF32, std::string(4 * kPairs, '\0'))), "short_factor");
 }
 
@@ -260,7 +271,9 @@ TEST_F(GgufModel, RefusesTensorsThatDoNotFit) {
   EXPECT_EQ(read_config(folder_ / "typed.gguf").config.padded_vocab_size, 2);  // shapes need no values
   const GgufSource source(folder_ / "typed.gguf");
   std::vector<std::byte> row(256 * sizeof(float));
-  EXPECT_USER_ERROR(source.read_rows(0, 0, 1, DType::float32, row), "typed.gguf: tensor token_embd.weight has type IQ2_XXS, which is not read yet; convert the model to one of F32 F16 Q4_0 Q4_1 Q5_0 Q5_1 Q8_0 Q2_K");
+  EXPECT_USER_ERROR(source.read_rows(0, 0, 1, DType::float32, row),
+                    "typed.gguf: tensor token_embd.weight has type IQ2_XXS, which is not read yet; convert the model to one of F32 F16 "
+                    "Q4_0 Q4_1 Q5_0 Q5_1 Q8_0 Q2_K");
 }
 
 /// Any range of rows, of a matrix and of a vector, is what decoding the whole gives.
@@ -282,7 +295,8 @@ TEST_F(GgufModel, QuantizedRowsAreReadAlone) {
         std::vector<double> values(static_cast<std::size_t>((last - first) * width));
         source.read_rows(tensor, first, last, DType::float64, std::as_writable_bytes(std::span(values)));
         for (std::size_t i = 0; i < values.size(); ++i) {
-          ASSERT_EQ(values[i], static_cast<double>(value(first * width + static_cast<std::int64_t>(i)))) << tensor << ' ' << first << ' ' << last;
+          ASSERT_EQ(values[i], static_cast<double>(value(first * width + static_cast<std::int64_t>(i))))
+              << tensor << ' ' << first << ' ' << last;
         }
       }
     }

@@ -88,7 +88,8 @@ TEST(ModelFolder, ValuesThatAreNotFiniteAreErrors) {
   std::string bytes = test::get_file(path / "model.safetensors");
   const SafetensorsFile file = SafetensorsFile::open(path / "model.safetensors");
   const std::byte* const start = file.find("model.layers.0.self_attn.q_proj.weight")->bytes.data();
-  const auto header = bytes.size() - static_cast<std::size_t>(file.tensors().back().bytes.data() + file.tensors().back().bytes.size() - file.tensors()[0].bytes.data());
+  const auto header = bytes.size() - static_cast<std::size_t>(file.tensors().back().bytes.data() + file.tensors().back().bytes.size() -
+                                                              file.tensors()[0].bytes.data());
   std::memcpy(bytes.data() + header + (start - file.tensors()[0].bytes.data()) + 4 * 3, &nan, 4);
   std::filesystem::remove(path / "model.safetensors");
   test::put_file(path / "model.safetensors", bytes);

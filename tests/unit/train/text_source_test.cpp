@@ -73,7 +73,8 @@ TEST_F(TextSourceTest, RefusesBadCompressedFiles) {
 }
 
 TEST_F(TextSourceTest, JsonLinesAreDocuments) {
-  const std::string path = put("a.jsonl", "{\"text\": \"one\\n\", \"id\": 1}\n\n  \r\n{\"id\": 2, \"text\": \"tw\\u00f6\"}\r\n{\"text\": \"last\"}");
+  const std::string path =
+      put("a.jsonl", "{\"text\": \"one\\n\", \"id\": 1}\n\n  \r\n{\"id\": 2, \"text\": \"tw\\u00f6\"}\r\n{\"text\": \"last\"}");
   EXPECT_EQ(read({path}), (std::vector<Kept>{{"", "one\n", path + ":1"}, {"", "tw\u00F6", path + ":4"}, {"", "last", path + ":5"}}));
   const std::string packed = put("b.ndjson.zst", test::zstd_of("{\"body\": \"other\"}\n"));
   EXPECT_EQ(read({packed}, "body"), (std::vector<Kept>{{"", "other", packed + ":1"}}));
@@ -98,14 +99,18 @@ TEST_F(TextSourceTest, LinesWithoutTextAreLeftOutAndSaid) {
 
 TEST_F(TextSourceTest, ABadLineIsNamed) {
   EXPECT_USER_ERROR(read({put("a.jsonl", "{\"text\": \"one\"}\n{\"text\": }\n")}), "a.jsonl:2:");
-  EXPECT_USER_ERROR(read({put("b.jsonl", "{\"text\": \"one\"}\n\n[1]\n")}), "b.jsonl:3: a line must be a JSON object, such as {\"text\": \"...\"}, not array");
-  EXPECT_USER_ERROR(read({put("c.jsonl", "{\"body\": \"a\", \"id\": 1}\n")}),
-                    "c.jsonl:1: the field \"text\" is missing; name the field that holds the text with --text_field, or the fields \"prompt\" and "
-                    "\"completion\"; it has: body, id");
+  EXPECT_USER_ERROR(read({put("b.jsonl", "{\"text\": \"one\"}\n\n[1]\n")}),
+                    "b.jsonl:3: a line must be a JSON object, such as {\"text\": \"...\"}, not array");
+  EXPECT_USER_ERROR(
+      read({put("c.jsonl", "{\"body\": \"a\", \"id\": 1}\n")}),
+      "c.jsonl:1: the field \"text\" is missing; name the field that holds the text with --text_field, or the fields \"prompt\" and "
+      "\"completion\"; it has: body, id");
   EXPECT_USER_ERROR(read({put("d.jsonl", "{\"text\": 3}\n")}), "d.jsonl:1: the field \"text\" must be a string, not integer");
-  EXPECT_USER_ERROR(read({put("e.jsonl", "{\"text\": \"a\", \"prompt\": \"b\", \"completion\": \"c\"}\n")}), "e.jsonl:1: it has the field \"text\" as well");
+  EXPECT_USER_ERROR(read({put("e.jsonl", "{\"text\": \"a\", \"prompt\": \"b\", \"completion\": \"c\"}\n")}),
+                    "e.jsonl:1: it has the field \"text\" as well");
   EXPECT_USER_ERROR(read({put("f.jsonl", "{\"text\": \"a\xFF\"}\n")}), "f.jsonl:1:");
-  EXPECT_USER_ERROR(read({put("g.jsonl", "{\"text\": \"a\"}\n")}, "body"), "the field \"body\" is missing; name the field that holds the text with --text_field; it has: text");
+  EXPECT_USER_ERROR(read({put("g.jsonl", "{\"text\": \"a\"}\n")}, "body"),
+                    "the field \"body\" is missing; name the field that holds the text with --text_field; it has: text");
 }
 
 TEST_F(TextSourceTest, ReplacesAFewInvalidBytesAndCountsThem) {
@@ -144,7 +149,8 @@ TEST_F(TextSourceTest, APipeIsReadOnceAndPassedOverTwice) {
 }
 
 TEST_F(TextSourceTest, WhatHasNoEndIsRefused) {
-  EXPECT_USER_ERROR(read({"/dev/zero"}), "/dev/zero is a device, which need not end: copy what is wanted of it to a file, or pipe it to --data -");
+  EXPECT_USER_ERROR(read({"/dev/zero"}),
+                    "/dev/zero is a device, which need not end: copy what is wanted of it to a file, or pipe it to --data -");
   EXPECT_USER_ERROR(read({"/dev/null"}), "/dev/null is a device");
   std::thread writer = write_pipe(folder_ / "zeros", std::string("text") + std::string(10, '\0'));
   EXPECT_USER_ERROR(read({folder_ / "zeros"}), "is not text: give plain UTF-8 text; it holds a zero byte, at offset 4");

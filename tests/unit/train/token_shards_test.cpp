@@ -161,7 +161,8 @@ TEST(TokenShard, RefusesDamagedFilesAndSaysHowToRebuild) {
   EXPECT_USER_ERROR(open_changed([](std::string& bytes) { bytes.push_back('x'); }), "is too long: 120 bytes expected, 121 there");
   EXPECT_USER_ERROR(open_changed([](std::string& bytes) { bytes[0] = 'X'; }), "is not a token shard");
   EXPECT_USER_ERROR(open_changed([](std::string& bytes) { bytes[8] = 3; }), "has format version 3, newer than this program's 2");
-  EXPECT_USER_ERROR(open_changed([](std::string& bytes) { bytes[8] = 1; }), "has format version 1, which this program no longer reads; it reads 2");
+  EXPECT_USER_ERROR(open_changed([](std::string& bytes) { bytes[8] = 1; }),
+                    "has format version 1, which this program no longer reads; it reads 2");
   EXPECT_USER_ERROR(open_changed([](std::string& bytes) { bytes[16] = 4; }), "its header does not match its checksum");
   EXPECT_USER_ERROR(open_changed([](std::string& bytes) { bytes[82] = 2; }), "its content does not match its checksum");
 }

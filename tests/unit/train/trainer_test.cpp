@@ -134,7 +134,8 @@ TEST_F(TrainerTest, LearnsAndLeavesARun) {
   EXPECT_LT(result.loss, 2.0);  // the text's characters alone have an entropy above 2.8
   ASSERT_TRUE(result.validation_loss.has_value());
   EXPECT_LT(*result.validation_loss, 2.2);
-  for (const char* name : {"latest/state.json", "model/config.json", "model/model.safetensors", "model/tokenizer.json", "metrics.jsonl", "plan.txt", "log.txt"}) {
+  for (const char* name : {"latest/state.json", "model/config.json", "model/model.safetensors", "model/tokenizer.json", "metrics.jsonl",
+                           "plan.txt", "log.txt"}) {
     EXPECT_TRUE(std::filesystem::exists(run.path() / name)) << name;
   }
   EXPECT_NE(shown.find("step 60/60"), std::string::npos) << shown;
