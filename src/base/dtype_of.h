@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From C++ types to dtypes, and from bytes to elements of a type.
+// From C++ types to dtypes and back, and from bytes to elements of a type.
 #pragma once
 
 #include <cstddef>
@@ -21,6 +21,21 @@ constexpr DType dtype_of() {
   if constexpr (std::is_same_v<T, std::int32_t>) return DType::int32;
   if constexpr (std::is_same_v<T, std::int64_t>) return DType::int64;
   if constexpr (std::is_same_v<T, bool>) return DType::boolean;
+}
+
+/// Calls `f` with a zero of the type that `dtype` is stored as, and returns what it returns.
+template <class F>
+auto with_stored_type(DType dtype, F&& f) {
+  switch (dtype) {
+    case DType::float32: return f(float{});
+    case DType::float64: return f(double{});
+    case DType::bfloat16: return f(bfloat16{});
+    case DType::float16: return f(float16{});
+    case DType::int32: return f(std::int32_t{});
+    case DType::int64: return f(std::int64_t{});
+    case DType::boolean: break;
+  }
+  return f(bool{});
 }
 
 /// The elements of T that lie in `bytes`, aligned for them; const T of const bytes.

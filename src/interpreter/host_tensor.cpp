@@ -11,20 +11,6 @@
 namespace reprise {
 namespace {
 
-template <class F>
-auto with_element_type(DType dtype, F&& f) {
-  switch (dtype) {
-    case DType::float32: return f(float{});
-    case DType::float64: return f(double{});
-    case DType::bfloat16: return f(bfloat16{});
-    case DType::float16: return f(float16{});
-    case DType::int32: return f(std::int32_t{});
-    case DType::int64: return f(std::int64_t{});
-    case DType::boolean: break;
-  }
-  return f(bool{});
-}
-
 template <class T>
 T narrow(double x) {
   if constexpr (std::is_same_v<T, bfloat16>) {
@@ -58,7 +44,7 @@ HostTensor::HostTensor(const TensorType& type, const void* data) : HostTensor(ty
 HostTensor HostTensor::from_numbers(const TensorType& type, std::span<const double> numbers) {
   HostTensor tensor(type);
   tensor.require_count(numbers.size());
-  with_element_type(type.dtype, [&](auto zero) {
+  with_stored_type(type.dtype, [&](auto zero) {
     using T = decltype(zero);
     const std::span<T> elements = tensor.as<T>();
     for (std::size_t i = 0; i < numbers.size(); ++i) elements[i] = narrow<T>(numbers[i]);
@@ -73,7 +59,7 @@ std::vector<double> HostTensor::numbers() const {
 }
 
 double HostTensor::number(std::size_t i) const {
-  return with_element_type(type_.dtype, [&](auto zero) { return widen(as<decltype(zero)>()[i]); });
+  return with_stored_type(type_.dtype, [&](auto zero) { return widen(as<decltype(zero)>()[i]); });
 }
 
 std::size_t HostTensor::first_nonfinite() const {

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/dtype_of.h"
 #include "base/error.h"
 #include "ops/op_table.h"
 
@@ -47,19 +48,6 @@ T narrow(C x) {
   }
 }
 
-template <class F>
-void with_storage_type(DType dtype, F&& f) {
-  switch (dtype) {
-    case DType::float32: return f(float{});
-    case DType::float64: return f(double{});
-    case DType::bfloat16: return f(bfloat16{});
-    case DType::float16: return f(float16{});
-    case DType::int32: return f(std::int32_t{});
-    case DType::int64: return f(std::int64_t{});
-    case DType::boolean: return f(bool{});
-  }
-}
-
 }  // namespace
 
 template <class C>
@@ -67,7 +55,7 @@ std::vector<C> EvalContext::load(std::size_t i) const {
   if (i >= inputs_.size()) fail_op(node_.opcode, fmt::format("reads in evaluate input {} of {}", i, inputs_.size()));
   const ArrayRef& array = inputs_[i];
   std::vector<C> values(static_cast<std::size_t>(array.type->shape.numel()));
-  with_storage_type(array.type->dtype, [&](auto zero) {
+  with_stored_type(array.type->dtype, [&](auto zero) {
     using T = decltype(zero);
     const auto* const data = static_cast<const T*>(array.data);
     for (std::size_t k = 0; k < values.size(); ++k) values[k] = widen<T, C>(data[k]);
@@ -82,7 +70,7 @@ void EvalContext::store(std::size_t i, std::span<const C> values) const {
   if (static_cast<std::int64_t>(values.size()) != array.type->shape.numel()) {
     fail_op(node_.opcode, fmt::format("gives in evaluate {} elements for output {}, {}", values.size(), i, array.type->str()));
   }
-  with_storage_type(array.type->dtype, [&](auto zero) {
+  with_stored_type(array.type->dtype, [&](auto zero) {
     using T = decltype(zero);
     auto* const data = static_cast<T*>(array.data);
     for (std::size_t k = 0; k < values.size(); ++k) data[k] = narrow<T, C>(values[k]);
