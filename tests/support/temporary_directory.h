@@ -30,6 +30,8 @@ class TemporaryDirectory {
 
   const std::filesystem::path& path() const { return path_; }
   std::filesystem::path operator/(std::string_view name) const { return path_ / name; }
+  /// Writes the file `name`, with the folders that it lies in, and returns its path.
+  std::string put(std::string_view name, std::string_view text) const;
 
  private:
   std::filesystem::path path_;
@@ -38,6 +40,13 @@ class TemporaryDirectory {
 /// Writes and reads files by the standard library alone, so that a test of reprise's own reading and writing has a witness.
 inline void put_file(const std::filesystem::path& path, std::string_view text) {
   std::ofstream(path, std::ios::binary) << text;
+}
+
+inline std::string TemporaryDirectory::put(std::string_view name, std::string_view text) const {
+  const std::filesystem::path path = path_ / name;
+  std::filesystem::create_directories(path.parent_path());
+  put_file(path, text);
+  return path;
 }
 
 inline std::string get_file(const std::filesystem::path& path) {

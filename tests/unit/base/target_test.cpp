@@ -2,65 +2,45 @@
 #include "base/target.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
 
 #include "base/error.h"
+#include "support/temporary_directory.h"
 
 namespace reprise {
 namespace {
 
-/// A file tree shaped like / for the cgroup readers, removed at the end.
-class FakeRoot {
- public:
-  FakeRoot() : root_(std::filesystem::temp_directory_path() / ("reprise_target_test_" + std::to_string(getpid()))) {
-    std::filesystem::remove_all(root_);
-  }
-  ~FakeRoot() { std::filesystem::remove_all(root_); }
-  void write(const std::string& path, const std::string& text) const {
-    const std::filesystem::path full = root_ / path;
-    std::filesystem::create_directories(full.parent_path());
-    std::ofstream(full) << text;
-  }
-  std::string path() const { return root_.string(); }
-
- private:
-  std::filesystem::path root_;
-};
-
 TEST(Target, MemoryIsTheKernelsWithoutCgroups) {
-  const FakeRoot root;
-  root.write("proc/meminfo", "MemTotal:       1000 kB\nMemAvailable:    600 kB\n");
+  const test::TemporaryDirectory root;  // a tree shaped like / for the cgroup readers
+  root.put("proc/meminfo", "MemTotal:       1000 kB\nMemAvailable:    600 kB\n");
   EXPECT_EQ(available_memory_bytes(root.path()), 600u * 1024);
   EXPECT_EQ(cgroup_cores(root.path()), 0);
 }
 
 TEST(Target, CgroupVersion2LimitsMemoryAndCores) {
-  const FakeRoot root;
-  root.write("proc/meminfo", "MemAvailable: 600 kB\n");
-  root.write("proc/self/cgroup", "0::/a/b\n");
-  root.write("sys/fs/cgroup/a/b/memory.max", "max\n");
-  root.write("sys/fs/cgroup/a/b/memory.current", "1000\n");
-  root.write("sys/fs/cgroup/a/memory.max", "300000\n");
-  root.write("sys/fs/cgroup/a/memory.current", "100000\n");
-  root.write("sys/fs/cgroup/a/memory.stat", "anon 5\ninactive_file 50000\n");
-  root.write("sys/fs/cgroup/a/b/cpu.max", "150000 100000\n");
-  root.write("sys/fs/cgroup/a/cpu.max", "max 100000\n");
+  const test::TemporaryDirectory root;
+  root.put("proc/meminfo", "MemAvailable: 600 kB\n");
+  root.put("proc/self/cgroup", "0::/a/b\n");
+  root.put("sys/fs/cgroup/a/b/memory.max", "max\n");
+  root.put("sys/fs/cgroup/a/b/memory.current", "1000\n");
+  root.put("sys/fs/cgroup/a/memory.max", "300000\n");
+  root.put("sys/fs/cgroup/a/memory.current", "100000\n");
+  root.put("sys/fs/cgroup/a/memory.stat", "anon 5\ninactive_file 50000\n");
+  root.put("sys/fs/cgroup/a/b/cpu.max", "150000 100000\n");
+  root.put("sys/fs/cgroup/a/cpu.max", "max 100000\n");
   EXPECT_EQ(available_memory_bytes(root.path()), 250000u);
   EXPECT_EQ(cgroup_cores(root.path()), 2);
 }
 
 TEST(Target, CgroupVersion1AtTheMountPointLimits) {
-  const FakeRoot root;
-  root.write("proc/meminfo", "MemAvailable: 600 kB\n");
-  root.write("proc/self/cgroup", "5:cpu,cpuacct:/x\n4:memory:/not/mounted/here\n");
-  root.write("sys/fs/cgroup/memory/memory.limit_in_bytes", "200000\n");
-  root.write("sys/fs/cgroup/memory/memory.usage_in_bytes", "250000\n");
-  root.write("sys/fs/cgroup/cpu/x/cpu.cfs_quota_us", "-1\n");
-  root.write("sys/fs/cgroup/cpu/x/cpu.cfs_period_us", "100000\n");
+  const test::TemporaryDirectory root;
+  root.put("proc/meminfo", "MemAvailable: 600 kB\n");
+  root.put("proc/self/cgroup", "5:cpu,cpuacct:/x\n4:memory:/not/mounted/here\n");
+  root.put("sys/fs/cgroup/memory/memory.limit_in_bytes", "200000\n");
+  root.put("sys/fs/cgroup/memory/memory.usage_in_bytes", "250000\n");
+  root.put("sys/fs/cgroup/cpu/x/cpu.cfs_quota_us", "-1\n");
+  root.put("sys/fs/cgroup/cpu/x/cpu.cfs_period_us", "100000\n");
   EXPECT_EQ(available_memory_bytes(root.path()), 0u);
   EXPECT_EQ(cgroup_cores(root.path()), 0);
 }

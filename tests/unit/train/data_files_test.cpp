@@ -37,11 +37,7 @@ class DataFilesTest : public testing::Test {
  protected:
   test::TemporaryDirectory folder_;
 
-  std::string put(const std::string& name, std::string_view content) {
-    std::filesystem::create_directories((folder_ / name).parent_path());
-    test::put_file(folder_ / name, content);
-    return folder_ / name;
-  }
+  std::string put(const std::string& name, std::string_view content) const { return folder_.put(name, content); }
   static DataFiles find(std::vector<std::string> paths, DataFormat format = DataFormat::automatic) {
     return find_data_files(paths, format);
   }

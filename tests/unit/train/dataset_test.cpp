@@ -24,11 +24,7 @@ class DatasetTest : public testing::Test {
   std::vector<std::string> warnings_;
   int built_ = 0;
 
-  std::string put(const std::string& name, std::string_view content) {
-    std::filesystem::create_directories((folder_ / name).parent_path());
-    test::put_file(folder_ / name, content);
-    return folder_ / name;
-  }
+  std::string put(const std::string& name, std::string_view content) const { return folder_.put(name, content); }
   DatasetOptions options(std::vector<std::string> paths) {
     DatasetOptions o;
     o.paths = std::move(paths);

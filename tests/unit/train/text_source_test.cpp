@@ -31,11 +31,7 @@ class TextSourceTest : public testing::Test {
  protected:
   test::TemporaryDirectory folder_;
 
-  std::string put(const std::string& name, std::string_view content) {
-    std::filesystem::create_directories((folder_ / name).parent_path());
-    test::put_file(folder_ / name, content);
-    return folder_ / name;
-  }
+  std::string put(const std::string& name, std::string_view content) const { return folder_.put(name, content); }
   TextSource source(std::vector<std::string> paths, std::optional<std::string> field = {}, DataFormat format = DataFormat::automatic) {
     return TextSource(find_data_files(paths, format).files, {std::move(field), folder_ / "spool"});
   }
