@@ -7,12 +7,12 @@
 #include <string>
 #include <vector>
 
-#include "base/bytes.h"
 #include "io/json.h"
 #include "io/safetensors.h"
 #include "nn/gpt_config_json.h"
 #include "nn/safetensors_source.h"
 #include "reference/model_run.h"
+#include "reference/tensor_numbers.h"
 #include "support/figure_folder.h"
 #include "support/reference_directory.h"
 
@@ -29,27 +29,6 @@ constexpr Bounds kFloat32Bounds{5e-5, 1e-5, 5e-5, 0};  // statistics are sums of
 const std::vector<std::string> kFolders = {"deepseek-v3", "falcon", "gemma2", "gemma3",        "gpt-neox", "llama", "llama-bias",
                                            "llama-tied",  "llama3", "mistral", "mixtral",      "olmo2",    "phi",   "phi3",
                                            "phi3-longrope", "qwen2", "qwen3",  "qwen3-moe",    "smollm3",  "stablelm", "starcoder2"};
-
-template <class T>
-std::vector<T> elements(const SafetensorsTensor& tensor) {
-  std::vector<T> values(tensor.bytes.size() / sizeof(T));
-  copy_bytes(std::as_writable_bytes(std::span<T>(values)), tensor.bytes);
-  return values;
-}
-
-std::vector<double> numbers(const SafetensorsFile& file, const std::string& name) {
-  const SafetensorsTensor* tensor = file.find(name);
-  if (tensor == nullptr) throw std::runtime_error("the file lacks " + name);
-  if (tensor->dtype == DType::float64) return elements<double>(*tensor);
-  const std::vector<float> narrow = elements<float>(*tensor);
-  return {narrow.begin(), narrow.end()};
-}
-
-double largest(const std::vector<double>& values) {
-  double most = 0;
-  for (const double value : values) most = std::max(most, std::abs(value));
-  return most;
-}
 
 /// Requires |actual - expected| <= bound * scale(expected).
 template <class Scale>

@@ -8,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "base/bytes.h"
 #include "io/json.h"
 #include "io/safetensors.h"
 #include "nn/folder_weights.h"
@@ -17,6 +16,7 @@
 #include "nn/rope.h"
 #include "nn/safetensors_source.h"
 #include "reference/model_run.h"
+#include "reference/tensor_numbers.h"
 #include "support/reference_directory.h"
 
 namespace reprise::test {
@@ -45,21 +45,6 @@ const std::vector<std::string> kModels = {
 
 std::filesystem::path model_folder(const std::string& name) { return reference_directory() / "models" / name; }
 
-template <class T>
-std::vector<T> elements(const SafetensorsTensor& tensor) {
-  std::vector<T> values(tensor.bytes.size() / sizeof(T));
-  copy_bytes(std::as_writable_bytes(std::span<T>(values)), tensor.bytes);
-  return values;
-}
-
-std::vector<double> numbers(const SafetensorsFile& file, const std::string& name) {
-  const SafetensorsTensor* tensor = file.find(name);
-  if (tensor == nullptr) throw std::runtime_error("the file lacks " + name);
-  if (tensor->dtype == DType::float64) return elements<double>(*tensor);
-  const std::vector<float> narrow = elements<float>(*tensor);
-  return {narrow.begin(), narrow.end()};
-}
-
 /// Gathers a model's parameters from a folder's tensors.
 NamedNumbers read_weights(const FolderConfig& folder, const TensorSource& source) {
   return read_parameters(source, folder_weights(folder.config, folder.family));
@@ -68,12 +53,6 @@ NamedNumbers read_weights(const FolderConfig& folder, const TensorSource& source
 Batch read_batch(const SafetensorsFile& file) {
   const SafetensorsTensor& tokens = *file.find("tokens");
   return {tokens.shape[0], tokens.shape[1], elements<std::int64_t>(tokens), elements<std::int64_t>(*file.find("targets"))};
-}
-
-double largest(const std::vector<double>& values) {
-  double most = 0;
-  for (const double value : values) most = std::max(most, std::abs(value));
-  return most;
 }
 
 /// Requires every element to be within `bound`; `relative`: times max(1, |expected|).

@@ -7,6 +7,7 @@
 #include <functional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "interpreter/host_tensor.h"
@@ -16,8 +17,15 @@
 
 namespace reprise::test {
 
+using Ids = std::vector<ValueId>;
+
 /// Emits the case's function: inputs in the order of the index -> outputs.
-using CaseFunction = std::function<std::vector<ValueId>(Builder&, const std::vector<ValueId>&)>;
+using CaseFunction = std::function<Ids(Builder&, const Ids&)>;
+
+/// A function of the first input with one output.
+inline CaseFunction one(std::function<ValueId(Builder&, ValueId)> f) {
+  return [f = std::move(f)](Builder& b, const Ids& in) -> Ids { return {f(b, in[0])}; };
+}
 
 struct CaseOptions {
   std::int64_t length = 1;                // terms that the longest sum adds up, for the tolerance

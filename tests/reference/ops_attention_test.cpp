@@ -12,12 +12,8 @@
 #include "support/reference_data.h"
 #include "support/tolerance.h"
 
-namespace reprise {
+namespace reprise::test {
 namespace {
-
-using test::CaseFunction;
-using test::OpCases;
-using Ids = std::vector<ValueId>;
 
 /// The outputs of the node just emitted, computed by its decomposition instead.
 Ids decomposed(Builder& b) {
@@ -164,7 +160,7 @@ TEST(ReferenceRope, EveryCase) {
         const std::int64_t n = config.rope_n_elem();
         RopeTables tables = rope_tables(config, shape[2]);
         const double factor = cases.attribute(name, "attention_factor") != nullptr ? cases.number(name, "attention_factor") : 1;
-        EXPECT_NEAR(rope_attention_factor(config.rope_scaling), factor, test::tolerance(DType::float64)) << name;
+        EXPECT_NEAR(rope_attention_factor(config.rope_scaling), factor, tolerance(DType::float64)) << name;
         if (name == "positions") {  // rows of a longer table
           const std::vector<double> rows = cases.tensor(name, "in.pos").numbers();
           const RopeTables all = rope_tables(config, static_cast<std::int64_t>(*std::max_element(rows.begin(), rows.end())) + 1);
@@ -192,4 +188,4 @@ TEST(ReferenceRope, EveryCase) {
 }
 
 }  // namespace
-}  // namespace reprise
+}  // namespace reprise::test

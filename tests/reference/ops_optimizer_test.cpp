@@ -8,11 +8,8 @@
 #include "support/reference_data.h"
 #include "support/tolerance.h"
 
-namespace reprise {
+namespace reprise::test {
 namespace {
-
-using test::OpCases;
-using Ids = std::vector<ValueId>;
 
 /// max(|x|) or sum(|x|) over all gradients, and the factor min(1, max_norm / (norm + 1e-6)).
 Ids clipped_by(Builder& b, const Ids& gradients, Opcode reduction, double max_norm) {
@@ -43,7 +40,7 @@ Ids clipped(Builder& b, const Ids& gradients, double max_norm) {
 TEST(ReferenceClipping, EveryCase) {
   REPRISE_NEEDS_REFERENCE("ops/clip_grad_norm.safetensors");
   OpCases cases("clip_grad_norm");
-  cases.check_all("", [&](const std::string& name) -> test::CaseFunction {
+  cases.check_all("", [&](const std::string& name) -> CaseFunction {
     return [&cases, name](Builder& b, const Ids& in) -> Ids {
       const double max_norm = cases.number(name, "max_norm");
       const Json* type = cases.attribute(name, "norm_type");
@@ -85,9 +82,9 @@ HostTensor at_step(const HostTensor& all, std::size_t step) {
 
 void check_adamw(const OpCases& cases, const Json& index, const std::string& name, DType dtype) {
   const AdamWCase c = adamw_case(cases, index, name);
-  const HostTensor gradients = test::converted(cases.tensor(name, "g"), dtype);
+  const HostTensor gradients = converted(cases.tensor(name, "g"), dtype);
   const HostTensor expected = cases.tensor(name, "p");
-  HostTensor p = test::converted(cases.tensor(name, "p0"), dtype);
+  HostTensor p = converted(cases.tensor(name, "p0"), dtype);
   HostTensor m(p.type());
   HostTensor v(p.type());
   for (std::size_t step = 0; step < c.lr.size(); ++step) {
@@ -105,16 +102,16 @@ void check_adamw(const OpCases& cases, const Json& index, const std::string& nam
     p = outputs[0];
     m = outputs[1];
     v = outputs[2];
-    test::expect_near(p, at_step(expected, step), 8, fmt::format("optimizers.{} step {}", name, step + 1));
+    expect_near(p, at_step(expected, step), 8, fmt::format("optimizers.{} step {}", name, step + 1));
   }
-  test::expect_near(m, cases.tensor(name, "state.exp_avg"), 8, "optimizers." + name + ".exp_avg");
-  test::expect_near(v, cases.tensor(name, "state.exp_avg_sq"), 8, "optimizers." + name + ".exp_avg_sq");
+  expect_near(m, cases.tensor(name, "state.exp_avg"), 8, "optimizers." + name + ".exp_avg");
+  expect_near(v, cases.tensor(name, "state.exp_avg_sq"), 8, "optimizers." + name + ".exp_avg_sq");
 }
 
 TEST(ReferenceOptimizers, AdamW) {
   REPRISE_NEEDS_REFERENCE("ops/optimizers.safetensors");
   const OpCases cases("optimizers");
-  const Json index = read_json(test::reference_folder() / "ops" / "index.json");
+  const Json index = read_json(reference_folder() / "ops" / "index.json");
   const Json& entries = *index.find("optimizers")->find("cases");
   int checked = 0;
   for (const std::string& name : cases.names()) {
@@ -127,4 +124,4 @@ TEST(ReferenceOptimizers, AdamW) {
 }
 
 }  // namespace
-}  // namespace reprise
+}  // namespace reprise::test

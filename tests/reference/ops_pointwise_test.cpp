@@ -7,16 +7,8 @@
 #include "reference/op_cases.h"
 #include "support/reference_data.h"
 
-namespace reprise {
+namespace reprise::test {
 namespace {
-
-using test::CaseFunction;
-using test::OpCases;
-using Ids = std::vector<ValueId>;
-
-CaseFunction one(std::function<ValueId(Builder&, ValueId)> f) {
-  return [f](Builder& b, const Ids& in) -> Ids { return {f(b, in[0])}; };
-}
 
 TEST(ReferencePointwise, EveryCase) {
   REPRISE_NEEDS_REFERENCE("ops/pointwise.safetensors");
@@ -87,4 +79,4 @@ TEST(ReferenceBinary, EveryCase) {
 }
 
 }  // namespace
-}  // namespace reprise
+}  // namespace reprise::test

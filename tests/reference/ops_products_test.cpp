@@ -5,12 +5,8 @@
 #include "reference/op_cases.h"
 #include "support/reference_data.h"
 
-namespace reprise {
+namespace reprise::test {
 namespace {
-
-using test::CaseFunction;
-using test::OpCases;
-using Ids = std::vector<ValueId>;
 
 TEST(ReferenceLinear, EveryCase) {
   REPRISE_NEEDS_REFERENCE("ops/linear.safetensors");
@@ -69,4 +65,4 @@ TEST(ReferenceRmsNorm, EveryCase) {
 }
 
 }  // namespace
-}  // namespace reprise
+}  // namespace reprise::test

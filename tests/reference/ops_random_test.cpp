@@ -11,17 +11,14 @@
 #include "support/reference_data.h"
 #include "support/tolerance.h"
 
-namespace reprise {
+namespace reprise::test {
 namespace {
-
-using test::OpCases;
-using Ids = std::vector<ValueId>;
 
 TEST(ReferenceDropout, GivenMasks) {
   REPRISE_NEEDS_REFERENCE("ops/dropout_mask.safetensors");
   OpCases cases("dropout_mask");
   cases.skip("in_attention");  // with the cases of attention
-  cases.check_all("", [&](const std::string& name) -> test::CaseFunction {
+  cases.check_all("", [&](const std::string& name) -> CaseFunction {
     return [&cases, name](Builder& b, const Ids& in) -> Ids {
       const ValueId scaled = ops::mul_scalar(b, in[0], 1 / (1 - cases.number(name, "p")));
       return {ops::where(b, in[1], scaled, ops::full(b, Shape{}, b.dtype(in[0]), 0))};
@@ -53,7 +50,7 @@ bool exact(const Json& json) { return json.is_integer(); }
 
 TEST(ReferencePhilox, UniformDrawsAreTheStreamsWords) {
   REPRISE_NEEDS_REFERENCE("ops/philox.json");
-  const Json json = read_json(test::reference_folder() / "ops" / "philox.json");
+  const Json json = read_json(reference_folder() / "ops" / "philox.json");
   int checked = 0;
   for (const Json& stream : json.find("streams")->items()) {
     if (!exact(*stream.find("seed")) || !exact(*stream.find("first_block"))) continue;
@@ -78,7 +75,7 @@ TEST(ReferencePhilox, UniformDrawsAreTheStreamsWords) {
 
 TEST(ReferencePhilox, NormalDrawsAreBoxMullerPairs) {
   REPRISE_NEEDS_REFERENCE("ops/philox.json");
-  const Json json = read_json(test::reference_folder() / "ops" / "philox.json");
+  const Json json = read_json(reference_folder() / "ops" / "philox.json");
   const Json& stream = json.find("streams")->items()[1];
   const Json::Array& expected = json.find("conversions")->find("box_muller_f64")->items();
   const auto count = static_cast<std::int64_t>(expected.size());
@@ -86,14 +83,14 @@ TEST(ReferencePhilox, NormalDrawsAreBoxMullerPairs) {
   for (const DType dtype : {DType::float64, DType::float32}) {
     const HostTensor normal = draw(op::philox_normal, {Shape{count}, dtype, 0, 0}, word_of(*stream.find("seed")), offset);
     for (std::size_t i = 0; i < expected.size(); ++i) {
-      EXPECT_TRUE(test::near(normal.number(i), expected[i].number(), test::tolerance(dtype))) << dtype_name(dtype) << " " << i;
+      EXPECT_TRUE(near(normal.number(i), expected[i].number(), tolerance(dtype))) << dtype_name(dtype) << " " << i;
     }
   }
 }
 
 TEST(ReferencePhilox, DropoutKeepsWhereTheDrawIsAtLeastP) {
   REPRISE_NEEDS_REFERENCE("ops/philox.json");
-  const Json json = read_json(test::reference_folder() / "ops" / "philox.json");
+  const Json json = read_json(reference_folder() / "ops" / "philox.json");
   const Json& stream = json.find("streams")->items()[1];
   const Json::Array& words = stream.find("draws")->items();
   const auto count = static_cast<std::int64_t>(words.size());
@@ -105,10 +102,10 @@ TEST(ReferencePhilox, DropoutKeepsWhereTheDrawIsAtLeastP) {
     const HostTensor y = draw(op::philox_dropout, {Shape{}, DType::float32, 0, kP}, word_of(*stream.find("seed")), offset, &x);
     for (std::size_t i = 0; i < words.size(); ++i) {
       const bool keep = static_cast<double>(word_of(words[i]) >> 8) * 0x1p-24 >= kP;
-      EXPECT_TRUE(test::near(y.number(i), keep ? 0.75 / (1 - kP) : 0, test::tolerance(dtype))) << dtype_name(dtype) << " " << i;
+      EXPECT_TRUE(near(y.number(i), keep ? 0.75 / (1 - kP) : 0, tolerance(dtype))) << dtype_name(dtype) << " " << i;
     }
   }
 }
 
 }  // namespace
-}  // namespace reprise
+}  // namespace reprise::test

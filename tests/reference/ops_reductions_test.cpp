@@ -7,13 +7,8 @@
 #include "reference/op_cases.h"
 #include "support/reference_data.h"
 
-namespace reprise {
+namespace reprise::test {
 namespace {
-
-using test::CaseFunction;
-using test::CaseOptions;
-using test::OpCases;
-using Ids = std::vector<ValueId>;
 
 TEST(ReferenceReductions, EveryCase) {
   REPRISE_NEEDS_REFERENCE("ops/reductions.safetensors");
@@ -95,4 +90,4 @@ TEST(ReferenceOrder, EveryCase) {
 }
 
 }  // namespace
-}  // namespace reprise
+}  // namespace reprise::test

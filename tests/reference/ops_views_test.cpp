@@ -5,16 +5,8 @@
 #include "reference/op_cases.h"
 #include "support/reference_data.h"
 
-namespace reprise {
+namespace reprise::test {
 namespace {
-
-using test::CaseFunction;
-using test::OpCases;
-using Ids = std::vector<ValueId>;
-
-CaseFunction one(std::function<ValueId(Builder&, ValueId)> f) {
-  return [f](Builder& b, const Ids& in) -> Ids { return {f(b, in[0])}; };
-}
 
 Ints integers(const Json* list) {
   Ints result;
@@ -108,4 +100,4 @@ TEST(ReferenceIndexing, EveryCase) {
 }
 
 }  // namespace
-}  // namespace reprise
+}  // namespace reprise::test
