@@ -14,6 +14,7 @@
 #include "base/dtype.h"
 #include "support/expect_error.h"
 #include "support/gguf_builder.h"
+#include "support/mutated_corpus.h"
 #include "support/temporary_directory.h"
 
 extern "C" int fuzz_gguf(const std::uint8_t* data, std::size_t size);
@@ -263,26 +264,16 @@ TEST(GgufFuzz, ReplaysACorpusAndItsMutations) {
   version_2.version = 2;
   version_2.tensor("h", {3}, kF16, "abcdef").tensor("b", {3}, kBf16, "abcdef").tensor("z", {32}, kQ4_0, std::string(18, 'z'));
   const std::vector<std::string> corpus{"", "GGUF", GgufBuilder().build(), small.build(), version_2.build(), std::string(64, '\xFF')};
-  std::mt19937 random(12);
-  for (const std::string& seed : corpus) {
-    for (int round = 0; round < 3000; ++round) {
-      std::string input = seed;
-      const auto changes = random() % 4;
-      for (unsigned i = 0; i < changes && !input.empty(); ++i) {
-        const std::size_t at = random() % input.size();
-        switch (random() % 5) {
-          case 0: input[at] = static_cast<char>(random()); break;
-          case 1: input[at] = static_cast<char>(input[at] ^ (1 << random() % 8)); break;
-          case 2: input.erase(at, random() % 9); break;
-          case 3: input.insert(at, raw(std::uint64_t{1} << random() % 64)); break;
-          default: input.resize(at); break;
-        }
-      }
-      // An exact heap copy, so that a sanitizer sees one byte too many.
-      const std::vector<std::uint8_t> exact(input.begin(), input.end());
-      fuzz_gguf(exact.data(), exact.size());
+  const auto change = [](std::string& input, std::size_t at, std::mt19937& random) {
+    switch (random() % 5) {
+      case 0: input[at] = static_cast<char>(random()); break;
+      case 1: input[at] = static_cast<char>(input[at] ^ (1 << random() % 8)); break;
+      case 2: input.erase(at, random() % 9); break;
+      case 3: input.insert(at, raw(std::uint64_t{1} << random() % 64)); break;
+      default: input.resize(at); break;
     }
-  }
+  };
+  test::replay_mutated(corpus, 12, change, fuzz_gguf);
 }
 
 }  // namespace

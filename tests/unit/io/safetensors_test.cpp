@@ -13,6 +13,7 @@
 #include "io/directory.h"
 #include "io/write_fault.h"
 #include "support/expect_error.h"
+#include "support/mutated_corpus.h"
 #include "support/source_directory.h"
 #include "support/temporary_directory.h"
 
@@ -227,25 +228,15 @@ TEST(SafetensorsFuzz, ReplaysACorpusAndItsMutations) {
   const std::vector<std::string> corpus{"", "{}", raw_file("{}", ""), raw_file(header, "abcdefghijkl"),
                                         one(R"({"dtype":"U8","shape":[3],"data_offsets":[0,3]})", "abc"),
                                         raw_file(std::string(5000, '['), ""), std::string(64, '\xFF')};
-  std::mt19937 random(11);
-  for (const std::string& seed : corpus) {
-    for (int round = 0; round < 3000; ++round) {
-      std::string input = seed;
-      const auto changes = random() % 4;
-      for (unsigned i = 0; i < changes && !input.empty(); ++i) {
-        const std::size_t at = random() % input.size();
-        switch (random() % 4) {
-          case 0: input[at] = static_cast<char>(random()); break;
-          case 1: input.erase(at, random() % 9); break;
-          case 2: input.insert(at, 1, "0123456789[]{}\",:-e."[random() % 20]); break;
-          default: input.resize(at); break;
-        }
-      }
-      // An exact heap copy, so that a sanitizer sees one byte too many.
-      const std::vector<std::uint8_t> exact(input.begin(), input.end());
-      fuzz_safetensors(exact.data(), exact.size());
+  const auto change = [](std::string& input, std::size_t at, std::mt19937& random) {
+    switch (random() % 4) {
+      case 0: input[at] = static_cast<char>(random()); break;
+      case 1: input.erase(at, random() % 9); break;
+      case 2: input.insert(at, 1, "0123456789[]{}\",:-e."[random() % 20]); break;
+      default: input.resize(at); break;
     }
-  }
+  };
+  test::replay_mutated(corpus, 11, change, fuzz_safetensors);
 }
 
 }  // namespace
