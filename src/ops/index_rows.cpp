@@ -1,25 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Indexing: gather and scatter along a dimension, rows by index, embedding and its gradient, one-hot.
+// Indexing: gather and scatter along a dimension, rows and elements by index.
 #include <fmt/format.h>
-
-#include <cstring>
 
 #include "base/error.h"
 #include "ops/builders.h"
-#include "ops/eval_context.h"
+#include "ops/index_parts.h"
+#include "ops/moving_parts.h"
 #include "ops/row_families.h"
-#include "ops/row_parts.h"
 #include "ops/strided_walk.h"
 
 namespace reprise {
-namespace {
 
-// ---- samples and evaluation that the ops share -------------------------------------------------------------------
-
-SampleInput numbers(const Shape& shape, DType dtype = DType::float32) { return {TensorType{dtype, shape, Device::cpu}, -2, 2}; }
-SampleInput indices(const Shape& shape, std::int64_t high) { return integer_input(shape, 0, high); }
-
-/// Reads index input i, each in [0, extent).
 std::vector<std::int64_t> load_indices(const EvalContext& context, std::size_t i, std::int64_t extent) {
   std::vector<std::int64_t> values = context.load<std::int64_t>(i);
   for (const std::int64_t value : values) {
@@ -30,7 +21,7 @@ std::vector<std::int64_t> load_indices(const EvalContext& context, std::size_t i
   return values;
 }
 
-std::size_t element_size(const EvalContext& context) { return dtype_size(context.out_type().dtype); }
+namespace {
 
 /// Adds source elements, scaled, onto input 0 in ascending order, and stores.
 void add_into(const EvalContext& context, std::size_t source, std::span<const std::int64_t> offsets, double alpha = 1) {
@@ -41,19 +32,6 @@ void add_into(const EvalContext& context, std::size_t source, std::span<const st
     for (std::size_t i = 0; i < offsets.size(); ++i) sums[static_cast<std::size_t>(offsets[i])] += static_cast<C>(alpha) * values[i];
     context.store<C>(0, sums);
   });
-}
-
-OpRow index_row(Opcode opcode, Trait traits, decltype(OpRow::infer) infer, decltype(OpRow::vjp) vjp,
-                decltype(OpRow::evaluate) evaluate, decltype(OpRow::samples) samples) {
-  return {.opcode = opcode,
-          .traits = traits,
-          .infer = std::move(infer),
-          .vjp = std::move(vjp),
-          .decompose = {},
-          .evaluate = std::move(evaluate),
-          .cost = [](const Node&, TypeSpan inputs, TypeSpan outputs) { return streaming_cost(inputs, outputs); },
-          .layout = {},
-          .samples = std::move(samples)};
 }
 
 // ---- gather, scatter ---------------------------------------------------------------------------------------------
@@ -273,108 +251,11 @@ std::vector<ValueId> index_put_vjp(VjpContext& c) {
   return gradients;
 }
 
-// ---- embedding ---------------------------------------------------------------------------------------------------
-
-TensorTypes infer_embedding(const Node& node, TypeSpan inputs) {
-  require_count(node, inputs, 2, 2);
-  require_index(node, inputs, 1);
-  require_types(inputs[0].shape.rank() == 2, node, inputs, "the weight must be [rows, width]");
-  const std::int64_t rows = node.as<EmbeddingAttrs>().rows;
-  require_types(rows == inputs[0].shape[0], node, inputs, fmt::format("the weight must have {} rows", rows));
-  Shape shape = inputs[1].shape;
-  shape.append(inputs[0].shape.dim(1));
-  return {with_shape(inputs[0], shape)};
-}
-
-void evaluate_embedding(EvalContext& context) {
-  const Shape& weight = context.in_type(0).shape;
-  const std::vector<std::int64_t> index = load_indices(context, 1, weight[0]);
-  const std::size_t bytes = static_cast<std::size_t>(weight[1]) * element_size(context);
-  const auto* const from = static_cast<const std::byte*>(context.in(0).data);
-  auto* to = static_cast<std::byte*>(context.out().data);
-  for (const std::int64_t row : index) {
-    std::memcpy(to, from + static_cast<std::size_t>(row) * bytes, bytes);
-    to += bytes;
-  }
-}
-
-std::vector<ValueId> embedding_vjp(VjpContext& c) {
-  if (!c.gy().valid() || !c.needs[0]) return {ValueId(), ValueId()};
-  return {ops::embedding_backward(c.b, c.gy(), c.in(1), c.b.shape(c.in(0))[0], c.node.as<EmbeddingAttrs>().padding_index), ValueId()};
-}
-
-TensorTypes infer_embedding_backward(const Node& node, TypeSpan inputs) {
-  require_count(node, inputs, 2, 2);
-  require_floating(node, inputs, 1);
-  require_index(node, inputs, 1);
-  const Shape& g = inputs[0].shape;
-  require_types(g.rank() >= 1 && without_last(g) == inputs[1].shape, node, inputs, "the cotangent must have the index's shape and a width");
-  Shape shape{node.as<EmbeddingAttrs>().rows};
-  shape.append(g.dim(g.rank() - 1));
-  return {with_shape(inputs[0], shape)};
-}
-
-/// Per row of the vocabulary, tokens ascending, in float32 (float64); rounded once.
-void evaluate_embedding_backward(EvalContext& context) {
-  const auto& attrs = context.node().as<EmbeddingAttrs>();
-  const auto width = static_cast<std::size_t>(context.in_type(0).shape.back());
-  const std::vector<std::int64_t> index = load_indices(context, 1, attrs.rows);
-  EvalContext::dispatch_float(context.in_type(0).dtype, [&](auto zero) {
-    using C = decltype(zero);
-    const std::vector<C> g = context.load<C>(0);
-    std::vector<C> sums(static_cast<std::size_t>(attrs.rows) * width, C(0));
-    for (std::size_t t = 0; t < index.size(); ++t) {
-      if (attrs.padding_index == index[t]) continue;
-      C* const row = sums.data() + static_cast<std::size_t>(index[t]) * width;
-      for (std::size_t j = 0; j < width; ++j) row[j] += g[t * width + j];
-    }
-    context.store<C>(0, sums);
-  });
-}
-
-std::vector<ValueId> embedding_backward_vjp(VjpContext& c) {
-  if (!c.gy().valid() || !c.needs[0]) return {ValueId(), ValueId()};
-  Builder& b = c.b;
-  const auto padding = c.node.as<EmbeddingAttrs>().padding_index;
-  ValueId g = ops::embedding(b, c.gy(), c.in(1));
-  if (padding) {
-    const ValueId index = c.in(1);
-    const ValueId padded = ops::binary(b, op::eq, index, ops::full(b, b.shape(index), b.dtype(index), static_cast<double>(*padding)));
-    g = ops::masked_fill(b, ops::unsqueeze(b, padded, {-1}), g, 0);
-  }
-  return {g, ValueId()};
-}
-
-// ---- one_hot -----------------------------------------------------------------------------------------------------
-
-TensorTypes infer_one_hot(const Node& node, TypeSpan inputs) {
-  require_count(node, inputs, 1, 1);
-  require_index(node, inputs, 0);
-  Shape shape = inputs[0].shape;
-  shape.append(node.as<SizeAttrs>().size);
-  return {with_shape(inputs[0], shape, DType::int64)};
-}
-
-void evaluate_one_hot(EvalContext& context) {
-  const std::int64_t classes = context.node().as<SizeAttrs>().size;
-  const std::vector<std::int64_t> index = load_indices(context, 0, classes);
-  std::vector<std::int64_t> ones(index.size() * static_cast<std::size_t>(classes), 0);
-  for (std::size_t i = 0; i < index.size(); ++i) ones[i * static_cast<std::size_t>(classes) + static_cast<std::size_t>(index[i])] = 1;
-  context.store<std::int64_t>(0, ones);
-}
-
-Cost gathering_cost(const Node&, TypeSpan inputs, TypeSpan outputs) {
-  // only the rows that are named are read
-  Cost cost = streaming_cost(inputs.subspan(1), outputs);
-  cost.bytes_read += static_cast<double>(outputs[0].bytes());
-  return cost;
-}
-
 }  // namespace
 
 std::vector<OpRow> index_rows() {
   std::vector<OpRow> rows;
-  OpRow gather = index_row(
+  OpRow gather = moving_row(
       op::gather, Trait::cheap, infer_gather, gather_vjp,
       [](EvalContext& context) { copy_elements(context.out().data, context.in(0).data, named_offsets(context), element_size(context)); },
       [] {
@@ -384,7 +265,7 @@ std::vector<OpRow> index_rows() {
       });
   gather.cost = gathering_cost;
   rows.push_back(std::move(gather));
-  rows.push_back(index_row(
+  rows.push_back(moving_row(
       op::scatter, Trait::cheap | Trait::in_place_twin, infer_scatter, scatter_vjp,
       [](EvalContext& context) {
         context.copy_first_input();
@@ -394,14 +275,14 @@ std::vector<OpRow> index_rows() {
         return std::vector<OpSample>{{"repeated", {numbers({3, 4}), indices({3, 5}, 3), numbers({3, 5})}, DimAttrs{1}, {}},
                                      {"rows", {numbers({5, 2}), indices({2, 2}, 4), numbers({2, 2})}, DimAttrs{0}, {}}};
       }));
-  rows.push_back(index_row(
+  rows.push_back(moving_row(
       op::scatter_add, Trait::cheap | Trait::in_place_twin, infer_scatter, scatter_add_vjp,
       [](EvalContext& context) { add_into(context, 2, named_offsets(context)); },
       [] {
         return std::vector<OpSample>{{"repeated", {numbers({3, 4}), indices({3, 6}, 3), numbers({3, 6})}, DimAttrs{1}, {}},
                                      {"rows", {numbers({5, 2}), indices({2, 2}, 4), numbers({2, 2})}, DimAttrs{0}, {}}};
       }));
-  OpRow select = index_row(
+  OpRow select = moving_row(
       op::index_select, Trait::cheap, infer_index_select, index_select_vjp,
       [](EvalContext& context) {
         const std::size_t dim = context.in_type(0).shape.wrap(context.node().as<DimAttrs>().dim);
@@ -414,7 +295,7 @@ std::vector<OpRow> index_rows() {
       });
   select.cost = gathering_cost;
   rows.push_back(std::move(select));
-  rows.push_back(index_row(
+  rows.push_back(moving_row(
       op::index_add, Trait::cheap | Trait::in_place_twin, infer_index_add, index_add_vjp,
       [](EvalContext& context) {
         const auto& attrs = context.node().as<IndexAddAttrs>();
@@ -424,7 +305,7 @@ std::vector<OpRow> index_rows() {
         return std::vector<OpSample>{{"rows", {numbers({4, 3}), indices({5}, 3), numbers({5, 3})}, IndexAddAttrs{0, 1}, {}},
                                      {"scaled", {numbers({2, 4}), indices({3}, 3), numbers({2, 3})}, IndexAddAttrs{1, -0.5}, {}}};
       }));
-  rows.push_back(index_row(
+  rows.push_back(moving_row(
       op::index_put, Trait::cheap | Trait::in_place_twin, infer_index_put, index_put_vjp,
       [](EvalContext& context) {
         const std::vector<std::int64_t> offsets = put_offsets(context);
@@ -442,21 +323,6 @@ std::vector<OpRow> index_rows() {
             {"elements", {numbers({3, 4}), numbers({2, 3}), indices({2, 3}, 2), indices({2, 3}, 3)}, IndexPutAttrs{false}, {}},
             {"elements_accumulate", {numbers({3, 4, 2}), numbers({3, 2}), indices({3}, 2), indices({3}, 3)}, IndexPutAttrs{true}, {}}};
       }));
-  OpRow embedding = index_row(op::embedding, Trait::cheap, infer_embedding, embedding_vjp, evaluate_embedding, [] {
-    return std::vector<OpSample>{{"plain", {numbers({5, 3}), indices({2, 4}, 4)}, EmbeddingAttrs{5, {}}, {}},
-                                 {"scalar_index", {numbers({5, 3}), indices({}, 4)}, EmbeddingAttrs{5, {}}, {}}};
-  });
-  embedding.cost = gathering_cost;
-  rows.push_back(std::move(embedding));
-  rows.push_back(
-      index_row(op::embedding_backward, Trait::none, infer_embedding_backward, embedding_backward_vjp, evaluate_embedding_backward, [] {
-        return std::vector<OpSample>{{"plain", {numbers({2, 4, 3}), indices({2, 4}, 4)}, EmbeddingAttrs{5, {}}, {}},
-                                     {"padding", {numbers({6, 2}), indices({6}, 3)}, EmbeddingAttrs{4, 2}, {}},
-                                     {"bfloat16", {numbers({6, 2}, DType::bfloat16), indices({6}, 3)}, EmbeddingAttrs{4, {}}, {}, false}};
-      }));
-  rows.push_back(index_row(op::one_hot, Trait::cheap, infer_one_hot, {}, evaluate_one_hot, [] {
-    return std::vector<OpSample>{{"plain", {indices({2, 3}, 4)}, SizeAttrs{5}, {}, false}};
-  }));
   return rows;
 }
 

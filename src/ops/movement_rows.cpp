@@ -1,41 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Data movement: joins, reversals, repeats, padding, triangles and strided windows. Elements are copied as bytes.
+// Data movement: joins, reversals, repeats, padding and triangles. Elements are copied as bytes.
 #include <fmt/format.h>
 
 #include <cstring>
 
 #include "ops/builders.h"
-#include "ops/eval_context.h"
+#include "ops/moving_parts.h"
 #include "ops/row_families.h"
-#include "ops/row_parts.h"
 #include "ops/strided_walk.h"
 
 namespace reprise {
 namespace {
-
-OpSample movement_sample(std::string name, std::vector<Shape> shapes, Attrs attrs, DType dtype = DType::float32) {
-  OpSample result{std::move(name), {}, std::move(attrs), {}, dtype == DType::float32};
-  for (const Shape& shape : shapes) result.inputs.push_back({TensorType{dtype, shape, Device::cpu}, -2, 2});
-  return result;
-}
-
-Cost moving_cost(const Node&, TypeSpan inputs, TypeSpan outputs) { return streaming_cost(inputs, outputs); }
-
-OpRow movement_row(Opcode opcode, Trait traits, decltype(OpRow::infer) infer, decltype(OpRow::vjp) vjp,
-                   decltype(OpRow::evaluate) evaluate, decltype(OpRow::samples) samples) {
-  return {.opcode = opcode,
-          .traits = traits,
-          .infer = std::move(infer),
-          .vjp = std::move(vjp),
-          .decompose = {},
-          .evaluate = std::move(evaluate),
-          .cost = moving_cost,
-          .layout = {},
-          .samples = std::move(samples)};
-}
-
-/// Elements of `type` as bytes.
-std::size_t element_size(const EvalContext& context, std::size_t i = 0) { return dtype_size(context.in_type(i).dtype); }
 
 // ---- cat ---------------------------------------------------------------------------------------------------------
 
@@ -275,81 +250,20 @@ std::vector<ValueId> same_op_vjp(VjpContext& c) {
   return {c.b.emit(c.node.opcode, {c.gy()}, c.node.attrs)};
 }
 
-// ---- strided windows ---------------------------------------------------------------------------------------------
-
-TensorTypes infer_strided_scatter(const Node& node, TypeSpan inputs) {
-  require_count(node, inputs, 2, 2);
-  require_types(inputs[0].dtype == inputs[1].dtype, node, inputs, "base and source must have one dtype");
-  const auto& attrs = node.as<StridedAttrs>();
-  require_types(inputs[1].shape == attrs.shape, node, inputs, fmt::format("the source must have the shape {}", attrs.shape.str()));
-  require_window(node, inputs, attrs, inputs[0].shape);
-  return {inputs[0]};
-}
-
-std::vector<ValueId> strided_scatter_vjp(VjpContext& c) {
-  if (!c.gy().valid()) return {ValueId(), ValueId()};
-  const auto attrs = c.node.as<StridedAttrs>();
-  ValueId base;
-  ValueId source;
-  if (c.needs[0]) {
-    base = ops::as_strided_scatter(c.b, c.gy(), ops::zeros_like(c.b, c.in(1)), attrs.shape, attrs.strides, attrs.offset);
-  }
-  if (c.needs[1]) source = ops::as_strided(c.b, c.gy(), attrs.shape, attrs.strides, attrs.offset);
-  return {base, source};
-}
-
-void evaluate_strided_scatter(EvalContext& context) {
-  const auto& attrs = context.node().as<StridedAttrs>();
-  context.copy_first_input();
-  copy_elements_into(context.out().data, offsets_of(attrs.shape, {attrs.offset, attrs.strides}), context.in(1).data, element_size(context));
-}
-
-TensorTypes infer_strided_backward(const Node& node, TypeSpan inputs) {
-  require_count(node, inputs, 1, 1);
-  const auto& attrs = node.as<StridedAttrs>();
-  require_types(inputs[0].shape == attrs.shape, node, inputs, fmt::format("the window must have the shape {}", attrs.shape.str()));
-  require_window(node, inputs, attrs, attrs.base);
-  return {with_shape(inputs[0], attrs.base)};
-}
-
-/// Adds the window's elements in row-major order onto zeros.
-void evaluate_strided_backward(EvalContext& context) {
-  const auto& attrs = context.node().as<StridedAttrs>();
-  EvalContext::dispatch(context.in_type(0).dtype, [&](auto zero) {
-    using C = decltype(zero);
-    const std::vector<C> g = context.load<C>(0);
-    std::vector<C> sums(static_cast<std::size_t>(attrs.base.numel()), C(0));
-    std::size_t i = 0;
-    walk_offsets(attrs.shape, {attrs.offset, attrs.strides},
-                 [&](std::int64_t offset) { sums[static_cast<std::size_t>(offset)] += g[i++]; });
-    context.store<C>(0, sums);
-  });
-}
-
-std::vector<ValueId> strided_backward_vjp(VjpContext& c) {
-  if (!c.gy().valid()) return {ValueId()};
-  const auto attrs = c.node.as<StridedAttrs>();
-  return {ops::as_strided(c.b, c.gy(), attrs.shape, attrs.strides, attrs.offset)};
-}
-
-Cost strided_backward_cost(const Node&, TypeSpan inputs, TypeSpan outputs) {
-  return streaming_cost(inputs, outputs, static_cast<double>(inputs[0].shape.numel()));
-}
-
 }  // namespace
 
 std::vector<OpRow> movement_rows() {
   std::vector<OpRow> rows;
-  rows.push_back(movement_row(op::cat, Trait::cheap, infer_cat, cat_vjp, evaluate_cat, [] {
-    return std::vector<OpSample>{movement_sample("rows", {{2, 3}, {4, 3}}, DimAttrs{0}),
-                                 movement_sample("columns", {{2, 3}, {2, 1}, {2, 2}}, DimAttrs{-1}),
-                                 movement_sample("one", {{2, 3}}, DimAttrs{1}), movement_sample("empty", {{0, 3}, {2, 3}}, DimAttrs{0}),
-                                 movement_sample("integers", {{2}, {3}}, DimAttrs{0}, DType::int64)};
+  rows.push_back(moving_row(op::cat, Trait::cheap, infer_cat, cat_vjp, evaluate_cat, [] {
+    return std::vector<OpSample>{moving_sample("rows", {{2, 3}, {4, 3}}, DimAttrs{0}),
+                                 moving_sample("columns", {{2, 3}, {2, 1}, {2, 2}}, DimAttrs{-1}),
+                                 moving_sample("one", {{2, 3}}, DimAttrs{1}), moving_sample("empty", {{0, 3}, {2, 3}}, DimAttrs{0}),
+                                 moving_sample("integers", {{2}, {3}}, DimAttrs{0}, DType::int64)};
   }));
-  rows.push_back(movement_row(op::flip, Trait::cheap, infer_flip, same_op_vjp, evaluate_flip, [] {
-    return std::vector<OpSample>{movement_sample("two", {{2, 3, 4}}, DimsAttrs{{0, -1}}), movement_sample("none", {{2, 3}}, DimsAttrs{{}})};
+  rows.push_back(moving_row(op::flip, Trait::cheap, infer_flip, same_op_vjp, evaluate_flip, [] {
+    return std::vector<OpSample>{moving_sample("two", {{2, 3, 4}}, DimsAttrs{{0, -1}}), moving_sample("none", {{2, 3}}, DimsAttrs{{}})};
   }));
-  rows.push_back(movement_row(
+  rows.push_back(moving_row(
       op::roll, Trait::cheap, infer_roll,
       [](VjpContext& c) {
         if (!c.gy().valid()) return std::vector<ValueId>{ValueId()};
@@ -358,40 +272,27 @@ std::vector<OpRow> movement_rows() {
       },
       evaluate_roll,
       [] {
-        return std::vector<OpSample>{movement_sample("forward", {{2, 5, 3}}, RollAttrs{1, 2}),
-                                     movement_sample("backward", {{5}}, RollAttrs{-1, -7})};
+        return std::vector<OpSample>{moving_sample("forward", {{2, 5, 3}}, RollAttrs{1, 2}),
+                                     moving_sample("backward", {{5}}, RollAttrs{-1, -7})};
       }));
-  rows.push_back(movement_row(op::repeat, Trait::cheap, infer_repeat, repeat_vjp, evaluate_repeat, [] {
-    return std::vector<OpSample>{movement_sample("two", {{2, 3}}, DimsAttrs{{2, 3}}),
-                                 movement_sample("new_dimension", {{2, 3}}, DimsAttrs{{3, 1, 2}})};
+  rows.push_back(moving_row(op::repeat, Trait::cheap, infer_repeat, repeat_vjp, evaluate_repeat, [] {
+    return std::vector<OpSample>{moving_sample("two", {{2, 3}}, DimsAttrs{{2, 3}}),
+                                 moving_sample("new_dimension", {{2, 3}}, DimsAttrs{{3, 1, 2}})};
   }));
-  rows.push_back(movement_row(op::pad, Trait::cheap, infer_pad, pad_vjp, evaluate_pad, [] {
-    return std::vector<OpSample>{movement_sample("value", {{2, 3}}, PadAttrs{{0, 1}, {1, 2}, -7}),
-                                 movement_sample("zeros", {{2, 3}}, PadAttrs{{2, 0}, {0, 0}, 0}),
-                                 movement_sample("integers", {{3}}, PadAttrs{{1}, {1}, -1}, DType::int64)};
+  rows.push_back(moving_row(op::pad, Trait::cheap, infer_pad, pad_vjp, evaluate_pad, [] {
+    return std::vector<OpSample>{moving_sample("value", {{2, 3}}, PadAttrs{{0, 1}, {1, 2}, -7}),
+                                 moving_sample("zeros", {{2, 3}}, PadAttrs{{2, 0}, {0, 0}, 0}),
+                                 moving_sample("integers", {{3}}, PadAttrs{{1}, {1}, -1}, DType::int64)};
   }));
-  rows.push_back(movement_row(op::tril, Trait::cheap | Trait::in_place_twin, infer_triangle, same_op_vjp, evaluate_tril, [] {
-    return std::vector<OpSample>{movement_sample("below", {{4, 5}}, DiagonalAttrs{-1}),
-                                 movement_sample("batch", {{2, 3, 3}}, DiagonalAttrs{0}),
-                                 movement_sample("booleans", {{3, 3}}, DiagonalAttrs{0}, DType::boolean)};
+  rows.push_back(moving_row(op::tril, Trait::cheap | Trait::in_place_twin, infer_triangle, same_op_vjp, evaluate_tril, [] {
+    return std::vector<OpSample>{moving_sample("below", {{4, 5}}, DiagonalAttrs{-1}),
+                                 moving_sample("batch", {{2, 3, 3}}, DiagonalAttrs{0}),
+                                 moving_sample("booleans", {{3, 3}}, DiagonalAttrs{0}, DType::boolean)};
   }));
-  rows.push_back(movement_row(op::triu, Trait::cheap | Trait::in_place_twin, infer_triangle, same_op_vjp, evaluate_triu, [] {
-    return std::vector<OpSample>{movement_sample("above", {{4, 5}}, DiagonalAttrs{1}),
-                                 movement_sample("batch", {{2, 3, 3}}, DiagonalAttrs{0})};
+  rows.push_back(moving_row(op::triu, Trait::cheap | Trait::in_place_twin, infer_triangle, same_op_vjp, evaluate_triu, [] {
+    return std::vector<OpSample>{moving_sample("above", {{4, 5}}, DiagonalAttrs{1}),
+                                 moving_sample("batch", {{2, 3, 3}}, DiagonalAttrs{0})};
   }));
-  rows.push_back(movement_row(op::as_strided_scatter, Trait::cheap | Trait::in_place_twin, infer_strided_scatter, strided_scatter_vjp,
-                              evaluate_strided_scatter, [] {
-                                return std::vector<OpSample>{
-                                    movement_sample("window", {{4, 5}, {2, 3}}, StridedAttrs{{2, 3}, {5, 1}, 6, {}}),
-                                    movement_sample("column", {{4, 5}, {4}}, StridedAttrs{{4}, {5}, 2, {}})};
-                              }));
-  OpRow backward =
-      movement_row(op::as_strided_backward, Trait::cheap, infer_strided_backward, strided_backward_vjp, evaluate_strided_backward, [] {
-        return std::vector<OpSample>{movement_sample("window", {{2, 3}}, StridedAttrs{{2, 3}, {5, 1}, 6, {4, 5}}),
-                                     movement_sample("overlapping", {{4, 3}}, StridedAttrs{{4, 3}, {2, 1}, 1, {12}})};
-      });
-  backward.cost = strided_backward_cost;
-  rows.push_back(std::move(backward));
   return rows;
 }
 

@@ -20,9 +20,9 @@ struct Table {
   std::map<Opcode, OpRow> user;  // a map never moves its elements
 
   Table() {
-    for (auto* family : {constant_rows, pointwise_rows, binary_rows, reduction_rows, scan_rows, softmax_rows, order_rows,
-                         random_rows, optimizer_rows, view_rows, movement_rows, index_rows, matmul_rows, norm_rows, rope_rows, loss_rows,
-                         attention_rows, region_rows, collective_rows}) {
+    for (auto* family : {constant_rows, pointwise_rows, binary_rows, reduction_rows, scan_rows, softmax_rows, order_rows, random_rows,
+                         optimizer_rows, view_rows, window_rows, movement_rows, index_rows, embedding_rows, matmul_rows, norm_rows,
+                         rope_rows, loss_rows, attention_rows, region_rows, collective_rows}) {
       for (OpRow& row : family()) {
         auto& place = builtin.at(row.opcode.index);
         REPRISE_CHECK(!place.has_value(), fmt::format("two rows for op {}", opcode_name(row.opcode)));

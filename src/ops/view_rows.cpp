@@ -1,17 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Views: ops whose output may share its input's storage. The `layout` column says how; the reference implementation
-// reads the dense input through the same layout, so that the two cannot disagree.
+// Views: ops whose output may share its input's storage, each element read once or along a broadcast.
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "base/error.h"
 #include "ops/builders.h"
-#include "ops/eval_context.h"
-#include "ops/op_table.h"
 #include "ops/row_families.h"
-#include "ops/row_parts.h"
-#include "ops/strided_walk.h"
+#include "ops/view_parts.h"
 
 namespace reprise {
 namespace {
@@ -237,116 +232,6 @@ std::vector<ValueId> reshape_back_vjp(VjpContext& c) {
   return {ops::reshape(c.b, c.gy(), c.b.shape(c.in(0)))};
 }
 
-// ---- diagonal, unfold --------------------------------------------------------------------------------------------
-
-TensorTypes infer_diagonal(const Node& node, TypeSpan inputs) {
-  require_count(node, inputs, 1, 1);
-  const Shape& from = inputs[0].shape;
-  require_types(from.rank() >= 2, node, inputs, "needs two dimensions at least");
-  const std::int64_t offset = node.as<DiagonalAttrs>().offset;
-  const std::int64_t rows = from[from.rank() - 2] + std::min<std::int64_t>(offset, 0);
-  const std::int64_t columns = from[from.rank() - 1] - std::max<std::int64_t>(offset, 0);
-  Shape shape = without_last(from, 2);
-  shape.append(std::max<std::int64_t>(0, std::min(rows, columns)));
-  return {with_shape(inputs[0], shape)};
-}
-
-std::optional<Layout> layout_diagonal(const Node& node, const TensorType& input, const Layout& layout) {
-  const std::int64_t offset = node.as<DiagonalAttrs>().offset;
-  const std::size_t rank = input.shape.rank();
-  const std::int64_t row = layout.strides[rank - 2];
-  const std::int64_t column = layout.strides[rank - 1];
-  Layout result{layout.offset, {layout.strides.begin(), layout.strides.end() - 2}};
-  result.strides.push_back(row + column);
-  const bool inside = offset >= 0 ? offset < input.shape[rank - 1] : -offset < input.shape[rank - 2];
-  if (inside) result.offset += offset >= 0 ? offset * column : -offset * row;
-  return result;
-}
-
-TensorTypes infer_unfold(const Node& node, TypeSpan inputs) {
-  require_count(node, inputs, 1, 1);
-  const auto& attrs = node.as<UnfoldAttrs>();
-  const std::size_t dim = checked_dim(node, inputs, 0, attrs.dim);
-  const std::int64_t extent = inputs[0].shape[dim];
-  require_types(attrs.size >= 1 && attrs.size <= extent && attrs.step >= 1, node, inputs,
-                fmt::format("needs 1 <= size <= {} and step >= 1, not size {} and step {}", extent, attrs.size, attrs.step));
-  Shape shape = inputs[0].shape;
-  shape.set_dim(dim, Dim{(extent - attrs.size) / attrs.step + 1, {}});
-  require_types(shape.rank() < Shape::kMaxRank, node, inputs,
-                fmt::format("the result would have more than {} dimensions", Shape::kMaxRank));
-  shape.append(attrs.size);
-  return {with_shape(inputs[0], shape)};
-}
-
-std::optional<Layout> layout_unfold(const Node& node, const TensorType& input, const Layout& layout) {
-  const auto& attrs = node.as<UnfoldAttrs>();
-  const std::size_t dim = input.shape.wrap(attrs.dim);
-  Layout result = layout;
-  result.strides[dim] *= attrs.step;
-  result.strides.push_back(layout.strides[dim]);
-  return result;
-}
-
-// ---- strided windows ---------------------------------------------------------------------------------------------
-
-TensorTypes infer_as_strided(const Node& node, TypeSpan inputs) {
-  require_count(node, inputs, 1, 1);
-  const auto& attrs = node.as<StridedAttrs>();
-  require_window(node, inputs, attrs, inputs[0].shape);
-  return {with_shape(inputs[0], attrs.shape)};
-}
-
-std::optional<Layout> layout_as_strided(const Node& node, const TensorType& input, const Layout& layout) {
-  const std::vector<std::int64_t> dense = input.shape.dense_strides();
-  for (std::size_t d = 0; d < dense.size(); ++d) {
-    if (input.shape[d] > 1 && layout.strides[d] != dense[d]) return std::nullopt;
-  }
-  const auto& attrs = node.as<StridedAttrs>();
-  return Layout{layout.offset + (attrs.shape.numel() == 0 ? 0 : attrs.offset), attrs.strides};
-}
-
-/// The cotangent of a view that reads a strided window of its dense input, elements perhaps more than once.
-std::vector<ValueId> window_vjp(VjpContext& c) {
-  if (!c.gy().valid()) return {ValueId()};
-  const TensorType input = c.b.type(c.in(0));
-  const auto layout = op_row(c.node.opcode).layout(c.node, input, {0, input.shape.dense_strides()});
-  REPRISE_CHECK(layout.has_value(), "a window of a dense value must have a layout");
-  return {c.b.emit(op::as_strided_backward, {c.gy()}, StridedAttrs{c.b.shape(c.gy()), layout->strides, layout->offset, input.shape})};
-}
-
-// ---- the shared columns ------------------------------------------------------------------------------------------
-
-/// Reads the dense input through the op's own layout.
-void evaluate_view(EvalContext& context) {
-  const TensorType& input = context.in_type(0);
-  const auto layout = op_row(context.node().opcode).layout(context.node(), input, {0, input.shape.dense_strides()});
-  REPRISE_CHECK(layout.has_value(), "a view of a dense value must have a layout");
-  copy_elements(context.out().data, context.in(0).data, offsets_of(context.out_type().shape, *layout), dtype_size(input.dtype));
-}
-
-Cost view_cost(const Node&, TypeSpan, TypeSpan outputs) {
-  // what a copy moves; a shared view costs nothing, which storage analysis knows
-  const double bytes = static_cast<double>(outputs[0].bytes());
-  return {0, bytes, bytes};
-}
-
-OpRow view_row(Opcode opcode, decltype(OpRow::infer) infer, decltype(OpRow::vjp) vjp, decltype(OpRow::layout) layout,
-               decltype(OpRow::samples) samples) {
-  return {.opcode = opcode,
-          .traits = Trait::view | Trait::cheap,
-          .infer = std::move(infer),
-          .vjp = std::move(vjp),
-          .decompose = {},
-          .evaluate = evaluate_view,
-          .cost = view_cost,
-          .layout = std::move(layout),
-          .samples = std::move(samples)};
-}
-
-OpSample view_sample(std::string name, Shape shape, Attrs attrs, DType dtype = DType::float32) {
-  return {std::move(name), {{TensorType{dtype, shape, Device::cpu}, -2, 2}}, std::move(attrs), {}, dtype == DType::float32};
-}
-
 }  // namespace
 
 std::vector<OpRow> view_rows() {
@@ -384,18 +269,6 @@ std::vector<OpRow> view_rows() {
   }));
   rows.push_back(view_row(op::unsqueeze, infer_unsqueeze, reshape_back_vjp, layout_unsqueeze, [] {
     return std::vector<OpSample>{view_sample("front", {2, 3}, DimsAttrs{{0}}), view_sample("back_and_middle", {2, 3}, DimsAttrs{{-1, 1}})};
-  }));
-  rows.push_back(view_row(op::diagonal, infer_diagonal, window_vjp, layout_diagonal, [] {
-    return std::vector<OpSample>{view_sample("main", {3, 4}, DiagonalAttrs{0}), view_sample("above", {2, 3, 4}, DiagonalAttrs{1}),
-                                 view_sample("below", {4, 3}, DiagonalAttrs{-2}), view_sample("outside", {2, 3}, DiagonalAttrs{5})};
-  }));
-  rows.push_back(view_row(op::unfold, infer_unfold, window_vjp, layout_unfold, [] {
-    return std::vector<OpSample>{view_sample("overlapping", {2, 7}, UnfoldAttrs{-1, 3, 2}),
-                                 view_sample("rows", {5, 2}, UnfoldAttrs{0, 2, 3})};
-  }));
-  rows.push_back(view_row(op::as_strided, infer_as_strided, window_vjp, layout_as_strided, [] {
-    return std::vector<OpSample>{view_sample("window", {4, 5}, StridedAttrs{{2, 3}, {5, 1}, 6, {}}),
-                                 view_sample("overlapping", {12}, StridedAttrs{{4, 3}, {2, 1}, 1, {}})};
   }));
   return rows;
 }
