@@ -35,6 +35,7 @@
 #include "train/dataset.h"
 #include "train/run_directory.h"
 #include "train/trainer.h"
+#include "train/training_programs.h"
 
 namespace reprise {
 namespace {

@@ -81,7 +81,4 @@ class Trainer {
   std::unique_ptr<State> state_;
 };
 
-/// As recompute_difference, of the run's step, from fresh weights.
-std::optional<std::string> training_recompute_difference(const TrainerOptions& options);
-
 }  // namespace reprise
