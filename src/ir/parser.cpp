@@ -4,8 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
-#include <charconv>
+#include <cstdint>
 #include <limits>
 #include <optional>
 #include <string>
@@ -13,10 +12,10 @@
 #include <utility>
 #include <vector>
 
-#include "base/error.h"
 #include "base/nearest.h"
 #include "ir/attrs_fields.h"
 #include "ir/printer.h"
+#include "ir/scanner.h"
 #include "ir/text_form.h"
 
 namespace reprise {
@@ -24,166 +23,6 @@ namespace {
 
 constexpr int kMaxDepth = 64;                                                            // of sub-traces in sub-traces
 constexpr std::int64_t kMaxElements = std::numeric_limits<std::int64_t>::max() / 64;  // so that sizes in bytes fit, too
-
-/// The cursor over the text: tokens of one line, since a line is a statement.
-class Scanner {
- public:
-  Scanner(std::string_view text, std::string_view file) : text_(text), file_(file) {}
-
-  [[noreturn]] void fail(const std::string& message) const { fail_at(position_, message); }
-  [[noreturn]] void fail_at(std::size_t position, const std::string& message) const {
-    const std::string_view before = text_.substr(0, position);
-    const auto line = 1 + std::count(before.begin(), before.end(), '\n');
-    const std::size_t start = before.rfind('\n') + 1;  // npos + 1 is 0
-    throw UserError(fmt::format("{}:{}:{}: {}", file_, line, position - start + 1, message));
-  }
-  [[noreturn]] void expected(std::string_view what) const { fail(fmt::format("expected {}, found {}", what, found())); }
-
-  std::size_t position() const { return position_; }
-  std::string_view since(std::size_t start) const { return text_.substr(start, position_ - start); }
-  bool at_end() const { return position_ == text_.size(); }
-  char peek() const { return at_end() ? '\0' : text_[position_]; }
-
-  /// Skips blanks and a comment, but not the end of the line.
-  void skip_blanks() {
-    while (!at_end() && (peek() == ' ' || peek() == '\t' || peek() == '\r')) ++position_;
-    if (peek() == '#') position_ = std::min(text_.find('\n', position_), text_.size());
-  }
-  void skip_lines() {
-    skip_blanks();
-    while (peek() == '\n' && !at_end()) {
-      ++position_;
-      skip_blanks();
-    }
-  }
-  void end_line() {
-    skip_blanks();
-    if (at_end()) return;
-    if (peek() != '\n') expected("the end of the line");
-    ++position_;
-  }
-
-  /// Takes `symbol` if it comes next.
-  bool accept(std::string_view symbol) {
-    skip_blanks();
-    if (!text_.substr(position_).starts_with(symbol)) return false;
-    position_ += symbol.size();
-    return true;
-  }
-  void expect(std::string_view symbol) {
-    if (!accept(symbol)) expected(fmt::format("'{}'", symbol));
-  }
-
-  /// A word of letters, digits and `extra`; empty when none comes next.
-  std::string_view plain_word(std::string_view extra = "_") {
-    skip_blanks();
-    const std::size_t start = position_;
-    while (!at_end() && is_word_character(peek(), extra)) ++position_;
-    return since(start);
-  }
-  std::string_view peek_word() {
-    const std::size_t start = position_;
-    const std::string_view word = plain_word();
-    position_ = start;
-    return word;
-  }
-  /// A plain or quoted name.
-  std::string name(std::string_view what, std::string_view extra = kNameCharacters) {
-    skip_blanks();
-    if (peek() == '"') return quoted();
-    const std::string_view word = plain_word(extra);
-    if (word.empty()) expected(what);
-    return std::string(word);
-  }
-  std::string quoted() {
-    expect("\"");
-    std::string result;
-    for (;;) {
-      if (at_end() || peek() == '\n') expected("a closing '\"'");
-      const char c = text_[position_++];
-      if (c == '"') return result;
-      result += c == '\\' ? escape() : c;
-    }
-  }
-  template <class Integer>
-  Integer integer(std::string_view what) {
-    skip_blanks();
-    Integer value{};
-    const char* const begin = text_.data() + position_;
-    const auto [end, error] = std::from_chars(begin, text_.data() + text_.size(), value);
-    if (error == std::errc::result_out_of_range) fail(fmt::format("{} is out of range", what));
-    if (error != std::errc{}) expected(what);
-    position_ += static_cast<std::size_t>(end - begin);
-    return value;
-  }
-  double floating() {
-    skip_blanks();
-    const std::size_t start = position_;
-    if (accept("nan")) {
-      if (peek() != ':') return std::bit_cast<double>(kQuietNan);
-      ++position_;
-      std::uint64_t bits = 0;
-      const char* const begin = text_.data() + position_;
-      const auto [end, error] = std::from_chars(begin, text_.data() + text_.size(), bits, 16);
-      const bool is_nan = (bits & 0x7ff0000000000000u) == 0x7ff0000000000000u && (bits & 0xfffffffffffffu) != 0;
-      if (error != std::errc{} || !is_nan) expected("the bits of a NaN in hexadecimal");
-      position_ += static_cast<std::size_t>(end - begin);
-      return std::bit_cast<double>(bits);
-    }
-    double value = 0;
-    const char* const begin = text_.data() + position_;
-    const auto [end, error] = std::from_chars(begin, text_.data() + text_.size(), value);
-    if (error == std::errc::result_out_of_range) fail_at(start, "the number does not fit in float64");
-    if (error != std::errc{}) expected("a number");
-    position_ += static_cast<std::size_t>(end - begin);
-    return value;
-  }
-  /// Whether the number that comes next is floating: it holds a point, an exponent, or is not finite.
-  bool floating_next() const {
-    std::size_t i = position_;
-    if (i < text_.size() && text_[i] == '-') ++i;
-    const std::size_t digits = i;
-    while (i < text_.size() && text_[i] >= '0' && text_[i] <= '9') ++i;
-    if (i == digits) return text_.substr(i).starts_with("inf") || text_.substr(i).starts_with("nan");
-    return i < text_.size() && (text_[i] == '.' || text_[i] == 'e');
-  }
-  /// Whether an extent's bound (`symbol<=`) comes next.
-  bool bound_next() {
-    if (peek() == '"') return true;
-    const std::size_t start = position_;
-    const bool bound = !plain_word(kNameCharacters).empty() && accept("<=");
-    position_ = start;
-    return bound;
-  }
-
- private:
-  std::string found() const {
-    if (at_end()) return "the end of the text";
-    if (peek() == '\n') return "the end of the line";
-    std::size_t end = position_ + 1;
-    if (is_word_character(peek(), kNameCharacters)) {
-      while (end < text_.size() && end - position_ < 40 && is_word_character(text_[end], kNameCharacters)) ++end;
-    }
-    return fmt::format("'{}'", text_.substr(position_, end - position_));
-  }
-
-  char escape() {
-    if (at_end()) expected("a closing '\"'");
-    const char c = text_[position_++];
-    if (c == '"' || c == '\\') return c;
-    if (c != 'x' || position_ + 2 > text_.size()) fail_at(position_ - 1, "unknown escape, there are \\\", \\\\ and \\xHH");
-    unsigned value = 0;
-    const char* const begin = text_.data() + position_;
-    const auto [end, error] = std::from_chars(begin, begin + 2, value, 16);
-    if (error != std::errc{} || end != begin + 2) expected("two hexadecimal digits");
-    position_ += 2;
-    return static_cast<char>(value);
-  }
-
-  std::string_view text_;
-  std::string_view file_;
-  std::size_t position_ = 0;
-};
 
 class Parser {
  public:
