@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <cmath>
 #include <cstddef>
 #include <utility>
 
@@ -17,15 +16,13 @@
 #include "io/json_view.h"
 #include "io/path_query.h"
 #include "train/content_hash.h"
-#include "train/text_source.h"
-#include "train/token_file.h"
+#include "train/shard_encoding.h"
 
 namespace reprise {
 namespace {
 
 constexpr std::int64_t kFormatVersion = 2;
 constexpr std::string_view kManifest = "data.json";
-constexpr std::int64_t kPiece = 1 << 16;  // tokens converted at a time
 
 void require_blocks(std::int64_t tokens, std::int64_t block_size, std::string_view which) {
   if (tokens > block_size) return;
@@ -33,60 +30,6 @@ void require_blocks(std::int64_t tokens, std::int64_t block_size, std::string_vi
                               "smaller --block_size",
                               which, tokens, block_size, block_size + 1));
 }
-
-/// What the first pass over some files finds.
-struct Extent {
-  std::int64_t size = 0;  // bytes of text, or tokens
-  std::uint64_t hash = 0;
-};
-
-/// Where training data ends and validation data begins, in bytes of text or tokens.
-struct Cut {
-  std::int64_t at = 0;
-  std::int64_t train_part(std::int64_t begin, std::int64_t size) const { return std::clamp<std::int64_t>(at - begin, 0, size); }
-};
-
-Cut cut_of(std::int64_t size, double fraction) {
-  return {size - static_cast<std::int64_t>(std::floor(static_cast<double>(size) * fraction))};
-}
-
-/// Writes documents into a shard.
-class DocumentWriter {
- public:
-  DocumentWriter(const std::filesystem::path& path, const Tokenizer& tokenizer, std::uint64_t key, bool mask_prompt)
-      : tokenizer_(tokenizer), shard_(path, tokenizer, key), mask_prompt_(mask_prompt) {
-    end_ = tokenizer.frame().after;
-    const auto end = tokenizer.end_of_text();
-    if (end && (end_.empty() || end_.back() != *end)) end_.push_back(*end);
-  }
-
-  /// `whole`: the end of the text is the document's.
-  void add(const Document& document, bool whole) {
-    shard_.begin_document();
-    const bool prompt_is_target = document.prompt.empty() || !mask_prompt_;
-    shard_.add(tokenizer_.frame().before, prompt_is_target);
-    encode(document.prompt, prompt_is_target, document);
-    encode(document.text, true, document);
-    if (whole) shard_.add(end_);
-  }
-
-  ShardWriter& shard() { return shard_; }
-
- private:
-  void encode(std::string_view text, bool target, const Document& document) {
-    if (text.empty()) return;
-    try {
-      tokenizer_.encode_to(text, [&](std::span<const std::int32_t> ids) { shard_.add(ids, target); });
-    } catch (const UserError& error) {
-      throw UserError(fmt::format("{}: {}", document.where(), error.what()));
-    }
-  }
-
-  const Tokenizer& tokenizer_;
-  ShardWriter shard_;
-  std::vector<std::int32_t> end_;  // of a document
-  bool mask_prompt_;
-};
 
 /// Where the shards of a dataset go, and which of them are missing.
 struct ShardPlan {
@@ -97,123 +40,7 @@ struct ShardPlan {
   bool validation_missing() const { return !validation.empty() && !path_exists(validation); }
 };
 
-// ---- text --------------------------------------------------------------------------------------------------------
-
-/// Reads `source` once: its extent, and the tokenizer's lesson.
-Extent survey(TextSource& source, TokenizerLearner* learner) {
-  Extent extent;
-  ContentHash hash;
-  source.read([&](const Document& document) {
-    extent.size += static_cast<std::int64_t>(document.bytes());
-    hash.add(document.prompt);
-    hash.add(document.text);
-    if (learner == nullptr) return;
-    learner->add(document.prompt);
-    learner->add(document.text);
-  });
-  extent.hash = hash.digest();
-  return extent;
-}
-
-/// Encodes training text up to the cut into one shard, and what follows into the other. A line of JSON is not cut: it is
-/// validation text when its end is, but for the first.
-void encode_split(TextSource& source, const Cut& cut, DocumentWriter* train, DocumentWriter* validation) {
-  std::int64_t begin = 0;
-  source.read([&](const Document& document) {
-    const auto size = static_cast<std::int64_t>(document.bytes());
-    auto part = static_cast<std::size_t>(cut.train_part(begin, size));
-    if (document.line == 0) {
-      part = character_start(document.text, part);
-    } else if (part < document.bytes()) {
-      part = begin == 0 ? document.bytes() : 0;
-    }
-    begin += size;
-    const bool whole = part == document.bytes();
-    if (whole && train != nullptr) train->add(document, true);
-    if (!whole && part > 0 && train != nullptr) train->add({{}, document.text.substr(0, part), document.path, 0}, false);
-    if (whole || validation == nullptr) return;
-    validation->add(part == 0 ? document : Document{{}, document.text.substr(part), document.path, 0}, true);
-  });
-}
-
-void encode_all(TextSource& source, DocumentWriter& writer) {
-  source.read([&](const Document& document) { writer.add(document, true); });
-}
-
-// ---- tokens ------------------------------------------------------------------------------------------------------
-
-/// Gives the tokens of `files` piece by piece: take(format, path, index of the first in its file, ids).
-template <class Take>
-void read_token_files(const std::vector<DataFile>& files, const std::filesystem::path& spool, const Take& take) {
-  std::vector<std::int32_t> ids;
-  for (const DataFile& file : files) {
-    const TokenFile opened = TokenFile::open(file, spool);
-    for (std::int64_t i = 0; i < opened.tokens().size(); i += kPiece) {
-      const std::int64_t count = std::min(kPiece, opened.tokens().size() - i);
-      ids.clear();
-      for (std::int64_t t = 0; t < count; ++t) {
-        ids.push_back(static_cast<std::int32_t>(std::min<std::int64_t>(opened.tokens()[i + t], INT32_MAX)));
-      }
-      take(file, i, std::span<const std::int32_t>(ids));
-    }
-  }
-}
-
-Extent survey_tokens(const std::vector<DataFile>& files, const std::filesystem::path& spool, const Tokenizer& tokenizer) {
-  Extent extent;
-  ContentHash hash;
-  read_token_files(files, spool, [&](const DataFile& file, std::int64_t first, std::span<const std::int32_t> ids) {
-    const auto outside = std::find_if(ids.begin(), ids.end(), [&](std::int32_t id) { return id >= tokenizer.vocab_size(); });
-    if (outside != ids.end()) {
-      throw UserError(fmt::format("{}: token {} is {}, but the tokenizer has {} tokens; give the tokenizer that the file was made with",
-                                  file.path, first + (outside - ids.begin()), *outside, tokenizer.vocab_size()));
-    }
-    extent.size += static_cast<std::int64_t>(ids.size());
-    hash.add(static_cast<std::uint64_t>(file.format));
-    hash.add(std::as_bytes(ids));
-  });
-  extent.hash = hash.digest();
-  return extent;
-}
-
-/// Adds tokens to a shard, cut into documents at the end of text.
-class TokenCopier {
- public:
-  TokenCopier(ShardWriter& shard, const Tokenizer& tokenizer) : shard_(shard), end_(tokenizer.end_of_text()) {}
-
-  void add(DataFormat format, std::span<const std::int32_t> ids) {
-    while (end_ && !ids.empty()) {
-      const bool leads = format == DataFormat::llm_c;
-      const auto found = std::find(ids.begin() + (leads && ids.front() == *end_ ? 1 : 0), ids.end(), *end_);
-      if (leads && ids.front() == *end_) shard_.begin_document();
-      if (found == ids.end()) break;
-      const auto count = static_cast<std::size_t>(found - ids.begin()) + (leads ? 0 : 1);
-      shard_.add(ids.first(count));
-      ids = ids.subspan(count);
-      shard_.begin_document();
-    }
-    shard_.add(ids);
-  }
-
- private:
-  ShardWriter& shard_;
-  std::optional<std::int32_t> end_;
-};
-
-void encode_token_split(const std::vector<DataFile>& files, const std::filesystem::path& spool, const Cut& cut, TokenCopier* train,
-                        TokenCopier* validation) {
-  std::int64_t begin = 0;
-  read_token_files(files, spool, [&](const DataFile& file, std::int64_t, std::span<const std::int32_t> ids) {
-    const auto part = static_cast<std::size_t>(cut.train_part(begin, static_cast<std::int64_t>(ids.size())));
-    begin += static_cast<std::int64_t>(ids.size());
-    if (train != nullptr) train->add(file.format, ids.first(part));
-    if (validation != nullptr) validation->add(file.format, ids.subspan(part));
-  });
-}
-
-// ---- both --------------------------------------------------------------------------------------------------------
-
-std::uint64_t key_of(const Extent& train, const Extent& validation, double fraction, const DatasetOptions& options,
+std::uint64_t key_of(const DataExtent& train, const DataExtent& validation, double fraction, const DatasetOptions& options,
                      const Tokenizer& tokenizer) {
   ContentHash hash;
   for (const std::uint64_t number : {train.hash, validation.hash, std::bit_cast<std::uint64_t>(fraction), tokenizer.fingerprint(),
@@ -274,8 +101,8 @@ void build_text(const std::filesystem::path& folder, const DatasetOptions& optio
   // Learned from all text, so that validation holds no character that has no id.
   std::optional<TokenizerLearner> learner;
   if (is_learned_tokenizer(options.tokenizer)) learner.emplace(options.tokenizer);
-  const Extent train_extent = survey(train, learner ? &*learner : nullptr);
-  const Extent validation_extent = inputs.fraction ? Extent{} : survey(validation, learner ? &*learner : nullptr);
+  const DataExtent train_extent = survey_text(train, learner ? &*learner : nullptr);
+  const DataExtent validation_extent = inputs.fraction ? DataExtent{} : survey_text(validation, learner ? &*learner : nullptr);
   warn_all(options, train.warnings());
   warn_all(options, validation.warnings());
   data.tokenizer = learner ? learner->finish() : load_tokenizer(options.tokenizer);
@@ -291,10 +118,10 @@ void build_text(const std::filesystem::path& folder, const DatasetOptions& optio
   DocumentWriter* const train_to = train_writer ? &*train_writer : nullptr;
   DocumentWriter* const validation_to = validation_writer ? &*validation_writer : nullptr;
   if (inputs.fraction && (train_to != nullptr || validation_to != nullptr)) {
-    encode_split(train, cut_of(train_extent.size, fraction), train_to, validation_to);
+    encode_text_split(train, cut_of(train_extent.size, fraction), train_to, validation_to);
   } else {
-    if (train_to != nullptr) encode_all(train, *train_to);
-    if (validation_to != nullptr) encode_all(validation, *validation_to);
+    if (train_to != nullptr) encode_text(train, *train_to);
+    if (validation_to != nullptr) encode_text(validation, *validation_to);
   }
   if (train_writer) train_writer->shard().finish();
   if (validation_writer) validation_writer->shard().finish();
@@ -303,8 +130,8 @@ void build_text(const std::filesystem::path& folder, const DatasetOptions& optio
 void build_tokens(const std::filesystem::path& folder, const DatasetOptions& options, const Inputs& inputs,
                   const std::filesystem::path* expected, Dataset& data, ShardPlan& plan) {
   data.tokenizer = load_tokenizer(options.tokenizer);
-  const Extent train_extent = survey_tokens(inputs.train.files, folder, *data.tokenizer);
-  const Extent validation_extent = survey_tokens(inputs.validation.files, folder, *data.tokenizer);
+  const DataExtent train_extent = survey_tokens(inputs.train.files, folder, *data.tokenizer);
+  const DataExtent validation_extent = survey_tokens(inputs.validation.files, folder, *data.tokenizer);
   const double fraction = inputs.fraction.value_or(0);
   plan = plan_shards(folder, key_of(train_extent, validation_extent, fraction, options, *data.tokenizer), !inputs.fraction || fraction > 0,
                      expected);
