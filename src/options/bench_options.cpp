@@ -10,15 +10,13 @@ namespace {
 using enum OptionKind;
 using enum OptionGroup;
 
-constexpr CommandSet kBench = only(Command::bench);
-
 constexpr std::array kRows{
     OptionRow{.name = "micro_batch_size", .kind = integer, .group = measurement,
-              .commands = kBench | only(Command::trace) | only(Command::plan) | only(Command::explain), .default_text = "1", .minimum = 1,
+              .commands = kBench | kTrace | kPlanning, .default_text = "1", .minimum = 1,
               .maximum = 1e8,
               .help = "sequences computed at once"},
     OptionRow{.name = "global_batch_size", .kind = integer, .group = measurement,
-              .commands = kBench | only(Command::plan) | only(Command::explain), .minimum = 1, .maximum = 1e9,
+              .commands = kBench | kPlanning, .minimum = 1, .maximum = 1e9,
               .help = "sequences per optimizer step, a multiple of micro_batch_size, which is the default"},
     OptionRow{.name = "max_iters", .kind = integer, .group = measurement, .commands = kBench, .default_text = "45", .minimum = 1,
               .maximum = 1e9,

@@ -10,8 +10,6 @@ namespace {
 using enum OptionKind;
 using enum OptionGroup;
 
-constexpr CommandSet kEval = only(Command::eval);
-
 constexpr std::array kRows{
     OptionRow{.name = "tokenizer", .kind = text, .group = data, .commands = kEval, .placeholder = "FILE",
               .help = "a tokenizer.json; by default the model folder's own"},

@@ -10,8 +10,6 @@ namespace {
 using enum OptionKind;
 using enum OptionGroup;
 
-constexpr CommandSet kExport = only(Command::export_model);
-
 constexpr std::array kRows{
     OptionRow{.name = "model", .kind = text, .group = model, .commands = kExport, .placeholder = "RUN", .aliases = "model_name",
               .help = "a run folder, one of its checkpoints (RUN/step-N), or a Hugging Face folder"},

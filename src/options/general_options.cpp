@@ -11,17 +11,6 @@ namespace {
 using enum OptionKind;
 using enum OptionGroup;
 
-constexpr CommandSet kTrain = only(Command::train);
-constexpr CommandSet kGenerate = only(Command::generate);
-constexpr CommandSet kEval = only(Command::eval);
-constexpr CommandSet kBench = only(Command::bench);
-constexpr CommandSet kTrace = only(Command::trace);
-constexpr CommandSet kPlanning = only(Command::plan) | only(Command::explain);
-constexpr CommandSet kRunTrace = only(Command::run_trace);
-constexpr CommandSet kModels = only(Command::models);
-constexpr CommandSet kInfo = only(Command::info);
-constexpr CommandSet kExport = only(Command::export_model);
-constexpr CommandSet kCompletion = only(Command::completion);
 constexpr CommandSet kAll = kTrain | kGenerate | kEval | kBench | kPlanning | kTrace | kRunTrace | kModels | kInfo | kExport | kCompletion;
 
 constexpr std::array kRows{
@@ -47,7 +36,7 @@ constexpr std::array kRows{
     OptionRow{.name = "dump", .kind = path, .group = general, .commands = kTrain | kBench | kPlanning | kTrace, .placeholder = "DIR",
               .command_line_only = true,
               .help = "write every stage of the compile into this folder"},
-    OptionRow{.name = "json", .kind = path, .group = general, .commands = kEval | kBench | only(Command::plan) | kModels | kInfo,
+    OptionRow{.name = "json", .kind = path, .group = general, .commands = kEval | kBench | kPlan | kModels | kInfo,
               .placeholder = "FILE", .command_line_only = true,
               .help = "write the results as JSON too; - is standard output"},
     OptionRow{.name = "quiet", .kind = flag, .group = general, .commands = kTrain | kGenerate | kEval | kBench | kTrace | kRunTrace,

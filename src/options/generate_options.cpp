@@ -10,8 +10,6 @@ namespace {
 using enum OptionKind;
 using enum OptionGroup;
 
-constexpr CommandSet kGenerate = only(Command::generate);
-
 constexpr std::array kRows{
     OptionRow{.name = "prompt", .kind = text, .group = sampling, .commands = kGenerate,
               .help = "text to continue; without it the model starts from a line break"},

@@ -10,15 +10,6 @@ namespace {
 using enum OptionKind;
 using enum OptionGroup;
 
-constexpr CommandSet kTrain = only(Command::train);
-constexpr CommandSet kGenerate = only(Command::generate);
-constexpr CommandSet kEval = only(Command::eval);
-constexpr CommandSet kBench = only(Command::bench);
-constexpr CommandSet kTrace = only(Command::trace);
-constexpr CommandSet kPlanning = only(Command::plan) | only(Command::explain);
-constexpr CommandSet kModels = only(Command::models);
-constexpr CommandSet kExport = only(Command::export_model);
-
 constexpr std::array kRows{
     OptionRow{.name = "model", .kind = text, .group = model, .commands = kTrain, .default_text = "baby-gpt", .placeholder = "MODEL",
               .aliases = "model_name",

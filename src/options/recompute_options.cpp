@@ -10,12 +10,6 @@ namespace {
 using enum OptionKind;
 using enum OptionGroup;
 
-constexpr CommandSet kTrain = only(Command::train);
-constexpr CommandSet kBench = only(Command::bench);
-constexpr CommandSet kTrace = only(Command::trace);
-constexpr CommandSet kPlan = only(Command::plan);
-constexpr CommandSet kExplain = only(Command::explain);
-
 constexpr std::string_view kForms = "none|tags|auto|full|layers:N|ops[:FILE]|alternate[:GLOB]|regions:GLOB|file:PLAN";
 
 constexpr std::array kRows{

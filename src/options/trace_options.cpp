@@ -10,9 +10,6 @@ namespace {
 using enum OptionKind;
 using enum OptionGroup;
 
-constexpr CommandSet kTrace = only(Command::trace);
-constexpr CommandSet kRunTrace = only(Command::run_trace);
-
 constexpr std::array kRows{
     OptionRow{.name = "file", .kind = path, .group = data, .commands = kRunTrace, .placeholder = "FILE",
               .help = "a trace as printed by reprise trace or --dump; - is standard input"},

@@ -10,9 +10,6 @@ namespace {
 using enum OptionKind;
 using enum OptionGroup;
 
-constexpr CommandSet kTrain = only(Command::train);
-constexpr CommandSet kEval = only(Command::eval);
-
 constexpr std::array kRows{
     OptionRow{.name = "data", .kind = paths, .group = data, .commands = kTrain | kEval, .placeholder = "PATH...",
               .help = "files or folders: text, JSON lines, token files; .gz and .zst are read too, - is standard input"},
@@ -81,7 +78,7 @@ constexpr std::array kRows{
               .help = "steps over which the learning rate rises; 100 by default, but at most a tenth of max_steps"},
 
     OptionRow{.name = "max_norm", .kind = number, .group = optimizer,
-              .commands = kTrain | only(Command::plan) | only(Command::explain) | only(Command::trace), .default_text = "1", .minimum = 0,
+              .commands = kTrain | kPlanning | kTrace, .default_text = "1", .minimum = 0,
               .help = "gradients are scaled down to this global norm; 0 is no clipping"},
     OptionRow{.name = "weight_decay", .kind = number, .group = optimizer, .commands = kTrain, .default_text = "0.1", .minimum = 0,
               .help = "decay of matrices; vectors have none"},
