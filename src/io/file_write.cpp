@@ -94,14 +94,29 @@ void write_all(int fd, std::span<const std::byte> bytes, const std::filesystem::
 
 void write_all(int fd, std::string_view text, const std::filesystem::path& path) { write_all(fd, bytes_of(text), path); }
 
-AtomicFile::AtomicFile(std::filesystem::path path) : path_(std::move(path)), temporary_(temporary_beside(path_)) {
+void WriteBuffer::write(int fd, std::span<const std::byte> bytes, const std::filesystem::path& path) {
+  if (gathered_.size() + bytes.size() > capacity_) flush(fd, path);
+  if (bytes.size() > capacity_) {
+    write_all(fd, bytes, path);
+  } else {
+    gathered_.insert(gathered_.end(), bytes.begin(), bytes.end());
+  }
+  size_ += bytes.size();
+}
+
+void WriteBuffer::flush(int fd, const std::filesystem::path& path) {
+  write_all(fd, gathered_, path);
+  gathered_.clear();
+}
+
+AtomicFile::AtomicFile(std::filesystem::path path)
+    : path_(std::move(path)), temporary_(temporary_beside(path_)), buffer_(kBufferBytes) {
   struct stat status {};
   if (::stat(path_.c_str(), &status) == 0 && !S_ISREG(status.st_mode)) {
     if (S_ISDIR(status.st_mode)) throw_file_error("write", path_, EISDIR);
     throw UserError("cannot write " + path_.string() + ": it is not a regular file; give the path of a file");
   }
   fd_ = open_for_writing(temporary_, O_CREAT | O_EXCL, path_);
-  buffer_.reserve(kBufferBytes);
 }
 
 AtomicFile::~AtomicFile() {
@@ -110,33 +125,22 @@ AtomicFile::~AtomicFile() {
 
 void AtomicFile::write(std::span<const std::byte> bytes) {
   REPRISE_CHECK(fd_.valid(), "write to a committed file: " + path_.string());
-  if (buffer_.size() + bytes.size() > kBufferBytes) flush();
-  if (bytes.size() > kBufferBytes) {
-    write_all(fd_.get(), bytes, path_);
-  } else {
-    buffer_.insert(buffer_.end(), bytes.begin(), bytes.end());
-  }
-  size_ += bytes.size();
+  buffer_.write(fd_.get(), bytes, path_);
 }
 
 void AtomicFile::write(std::string_view text) { write(bytes_of(text)); }
 
 void AtomicFile::overwrite(std::uint64_t offset, std::span<const std::byte> bytes) {
-  REPRISE_CHECK(fd_.valid() && offset + bytes.size() <= size_, "bytes that were never written: " + path_.string());
-  flush();
+  REPRISE_CHECK(fd_.valid() && offset + bytes.size() <= size(), "bytes that were never written: " + path_.string());
+  buffer_.flush(fd_.get(), path_);
   if (::lseek(fd_.get(), static_cast<off_t>(offset), SEEK_SET) < 0) throw_file_error("write", path_, errno);
   write_all(fd_.get(), bytes, path_);
   if (::lseek(fd_.get(), 0, SEEK_END) < 0) throw_file_error("write", path_, errno);
 }
 
-void AtomicFile::flush() {
-  write_all(fd_.get(), buffer_, path_);
-  buffer_.clear();
-}
-
 void AtomicFile::commit() {
   REPRISE_CHECK(fd_.valid(), "commit of a committed file: " + path_.string());
-  flush();
+  buffer_.flush(fd_.get(), path_);
   sync_file(fd_.get(), path_);
   rename_path(temporary_, path_);
   fd_.close();

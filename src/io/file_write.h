@@ -21,6 +21,24 @@ namespace reprise {
 void write_all(int fd, std::span<const std::byte> bytes, const std::filesystem::path& path);
 void write_all(int fd, std::string_view text, const std::filesystem::path& path);
 
+/// Gathers what is written to a file into writes of `capacity` bytes and more.
+class WriteBuffer {
+ public:
+  explicit WriteBuffer(std::size_t capacity) : capacity_(capacity) {}
+
+  /// As write_all, sooner or later.
+  void write(int fd, std::span<const std::byte> bytes, const std::filesystem::path& path);
+  /// Hands over what is gathered.
+  void flush(int fd, const std::filesystem::path& path);
+  /// Bytes written so far, gathered ones among them.
+  std::uint64_t size() const { return size_; }
+
+ private:
+  std::size_t capacity_;
+  std::vector<std::byte> gathered_;
+  std::uint64_t size_ = 0;
+};
+
 /// A file that appears whole or not at all: bytes go to a hidden temporary beside `path`, and `commit` makes them
 /// durable and renames. Without `commit` the temporary is removed and whatever was at `path` stays.
 class AtomicFile {
@@ -36,19 +54,16 @@ class AtomicFile {
   /// Writes over bytes that were written before, from `offset` on.
   void overwrite(std::uint64_t offset, std::span<const std::byte> bytes);
   /// Bytes written so far.
-  std::uint64_t size() const { return size_; }
+  std::uint64_t size() const { return buffer_.size(); }
   const std::filesystem::path& path() const { return path_; }
   /// Flushes to disk, renames over `path`, flushes the folder. Nothing may be written afterwards.
   void commit();
 
  private:
-  void flush();
-
   std::filesystem::path path_;
   std::filesystem::path temporary_;
   FileDescriptor fd_;
-  std::vector<std::byte> buffer_;
-  std::uint64_t size_ = 0;
+  WriteBuffer buffer_;
 };
 
 /// A log that grows line by line; each `append` is handed to the system before it returns.

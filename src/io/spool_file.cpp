@@ -8,7 +8,6 @@
 
 #include "io/directory.h"
 #include "io/file_error.h"
-#include "io/file_write.h"
 #include "io/path_query.h"
 #include "io/write_fault.h"
 
@@ -19,7 +18,7 @@ constexpr std::size_t kBufferBytes = std::size_t{1} << 18;
 
 }  // namespace
 
-SpoolFile::SpoolFile(const std::filesystem::path& folder) {
+SpoolFile::SpoolFile(const std::filesystem::path& folder) : buffer_(kBufferBytes) {
   if (!folder.empty()) make_directories(folder);
   path_ = temporary_beside((folder.empty() ? temporary_folder() : folder) / "spool");
   const FileStepFault fault = check_write_fault({FileStep::open, path_});
@@ -29,25 +28,12 @@ SpoolFile::SpoolFile(const std::filesystem::path& folder) {
   ::unlink(path_.c_str());
 }
 
-void SpoolFile::write(std::span<const std::byte> bytes) {
-  if (buffer_.size() + bytes.size() > kBufferBytes) flush();
-  if (bytes.size() > kBufferBytes) {
-    write_all(fd_.get(), bytes, path_);
-  } else {
-    buffer_.insert(buffer_.end(), bytes.begin(), bytes.end());
-  }
-  size_ += bytes.size();
-}
+void SpoolFile::write(std::span<const std::byte> bytes) { buffer_.write(fd_.get(), bytes, path_); }
 
 void SpoolFile::write(std::string_view text) { write(std::as_bytes(std::span(text))); }
 
-void SpoolFile::flush() {
-  write_all(fd_.get(), buffer_, path_);
-  buffer_.clear();
-}
-
 MappedFile SpoolFile::map() {
-  flush();
+  buffer_.flush(fd_.get(), path_);
   MappedFile mapped = MappedFile::map(fd_.get(), path_, Access::sequential);
   fd_.close();
   return mapped;

@@ -8,9 +8,9 @@
 #include <filesystem>
 #include <span>
 #include <string_view>
-#include <vector>
 
 #include "io/file_descriptor.h"
+#include "io/file_write.h"
 #include "io/mapped_file.h"
 
 namespace reprise {
@@ -22,17 +22,14 @@ class SpoolFile {
 
   void write(std::span<const std::byte> bytes);
   void write(std::string_view text);
-  std::uint64_t size() const { return size_; }
+  std::uint64_t size() const { return buffer_.size(); }
   /// Maps what was written. Nothing may be written afterwards.
   MappedFile map();
 
  private:
-  void flush();
-
   std::filesystem::path path_;  // for errors: it is removed as soon as it is open
   FileDescriptor fd_;
-  std::vector<std::byte> buffer_;
-  std::uint64_t size_ = 0;
+  WriteBuffer buffer_;
 };
 
 }  // namespace reprise
