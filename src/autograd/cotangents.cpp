@@ -57,13 +57,7 @@ ValueId Cotangents::zeros(ValueId like, const Part& gap) {
 ValueId Cotangents::joined(ValueId value, const std::vector<Part>& list) {
   const std::size_t dim = list.front().dim;
   const std::int64_t size = b_.shape(value)[dim];
-  if (list.size() == 1) {
-    Ints before(b_.shape(value).rank(), 0);
-    Ints after = before;
-    before[dim] = list[0].start;
-    after[dim] = size - list[0].stop;
-    return ops::pad(b_, list[0].cotangent, std::move(before), std::move(after));
-  }
+  if (list.size() == 1) return ops::pad_dim(b_, list[0].cotangent, dim, list[0].start, size - list[0].stop);
   std::vector<ValueId> pieces;
   std::int64_t end = 0;
   for (const Part& part : list) {

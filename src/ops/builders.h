@@ -127,6 +127,8 @@ ValueId repeat(Builder& b, ValueId x, Ints repeats);
 /// Each element of dim `repeats` times in a row.
 ValueId repeat_interleave(Builder& b, ValueId x, std::int64_t repeats, std::int64_t dim);
 ValueId pad(Builder& b, ValueId x, Ints before, Ints after, double value = 0);
+/// Zeros before and after along one dimension.
+ValueId pad_dim(Builder& b, ValueId x, std::size_t dim, std::int64_t before, std::int64_t after);
 ValueId tril(Builder& b, ValueId x, std::int64_t diagonal = 0);
 ValueId triu(Builder& b, ValueId x, std::int64_t diagonal = 0);
 

@@ -108,6 +108,14 @@ ValueId pad(Builder& b, ValueId x, Ints before, Ints after, double value) {
   return b.emit(op::pad, {x}, PadAttrs{std::move(before), std::move(after), value});
 }
 
+ValueId pad_dim(Builder& b, ValueId x, std::size_t dim, std::int64_t before, std::int64_t after) {
+  Ints befores(b.shape(x).rank(), 0);
+  Ints afters = befores;
+  befores[dim] = before;
+  afters[dim] = after;
+  return pad(b, x, std::move(befores), std::move(afters));
+}
+
 ValueId tril(Builder& b, ValueId x, std::int64_t diagonal) { return b.emit(op::tril, {x}, DiagonalAttrs{diagonal}); }
 
 ValueId triu(Builder& b, ValueId x, std::int64_t diagonal) { return b.emit(op::triu, {x}, DiagonalAttrs{diagonal}); }

@@ -159,11 +159,7 @@ std::vector<ValueId> slice_vjp(VjpContext& c) {
     return {b.emit(op::as_strided_backward, {c.gy()}, StridedAttrs{b.shape(c.gy()), std::move(strides), offset, shape})};
   }
   if (attrs.start == 0 && attrs.stop == shape[dim]) return {c.gy()};
-  Ints before(shape.rank(), 0);
-  Ints after(shape.rank(), 0);
-  before[dim] = attrs.start;
-  after[dim] = shape[dim] - attrs.stop;
-  return {ops::pad(b, c.gy(), std::move(before), std::move(after))};
+  return {ops::pad_dim(b, c.gy(), dim, attrs.start, shape[dim] - attrs.stop)};
 }
 
 // ---- squeeze, unsqueeze ------------------------------------------------------------------------------------------
